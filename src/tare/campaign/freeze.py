@@ -1,0 +1,55 @@
+"""The start of a real run: the study's lock, and its plan on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+
+from tare.campaign.campaign import Campaign
+from tare.measure.locks import Lock
+from tare.plan import table
+from tare.plan.errors import StudyError
+from tare.plan.study import Study, parse
+
+
+def begin(campaign: Campaign, say: Callable[[str], None]) -> Lock:
+    """Take the study's lock and write plan and study; returns the lock, to be kept as long as the run lasts.
+
+    Raises:
+        LockHeld: another run has the study, and this one was told not to wait.
+        StudyError: another run planned the study anew while this one waited, or the folder can't be written.
+    """
+    lock = Lock(campaign.study_dir / ".lock", f"The study {campaign.study.name!r}", "a run of the study")
+    try:
+        lock.acquire(wait=campaign.options.wait, say=say)
+        on_disk = campaign.plan_file.read_text(encoding="utf-8") if campaign.plan_file.exists() else ""
+        if on_disk != campaign.plan_text_on_disk:
+            lock.release()
+            raise StudyError(
+                f"Another run changed the plan of study {campaign.study.name!r} while this one waited; start it again."
+            )
+        table.write(campaign.plan_file, campaign.plan)
+        table.write_if_changed(campaign.study_file, campaign.study.model_dump_json(indent=1) + "\n")
+    except OSError as error:
+        raise StudyError(f"{error.filename or campaign.study_dir}: {error.strerror}; results can't be written.") from error
+    return lock
+
+
+def read(study_dir: Path) -> tuple[Study, pd.DataFrame]:
+    """The study and the plan as they were frozen.
+
+    Raises:
+        StudyError: the study was never begun, or a file is damaged.
+    """
+    import json
+
+    path = study_dir / "study.json"
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise StudyError(f"{study_dir} holds no study; `snakemake` begins one.") from None
+    except (OSError, ValueError) as error:
+        raise StudyError(f"{path} can't be read ({error}); delete it and run the study again.") from error
+    return parse(content, str(path)), table.read(study_dir / "plan.csv")

@@ -1,0 +1,54 @@
+"""How a rule's script ends: with success, or with one sentence on the terminal and the details in its log."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tare.measure.block import Interrupted
+from tare.measure.locks import LockHeld
+from tare.plan.errors import StudyError
+from tare.platforms import EngineError
+from tare.records.store import BadRecord
+
+_EXPECTED = (StudyError, EngineError, LockHeld, BadRecord)
+_EXIT_INTERRUPTED = 130
+
+
+@contextmanager
+def running(log: str) -> Iterator[None]:
+    """Run a script's body.
+
+    Raises:
+        SystemExit: with 1 for an error that a user can mend (said in one sentence) and for a bug of Tare (said with
+            the place of its traceback), with 130 after an interruption.
+    """
+    try:
+        yield
+    except Interrupted as stop:
+        _say(str(stop) + " What was measured is on disk; the next run goes on from there.", log)
+        sys.exit(_EXIT_INTERRUPTED)
+    except KeyboardInterrupt:
+        _say("Interrupted; the next run goes on from here.", log)
+        sys.exit(_EXIT_INTERRUPTED)
+    except _EXPECTED as error:
+        _say(str(error), log)
+        sys.exit(1)
+    except OSError as error:
+        _say(f"{error.filename or 'A file'} can't be written or read: {error.strerror or error}.", log)
+        sys.exit(1)
+    except Exception as error:
+        _say(f"A fault in Tare ({type(error).__name__}: {error}); the details are in {log}.", log)
+        sys.exit(1)
+
+
+def _say(sentence: str, log: str) -> None:
+    print(f"Tare: {sentence}", file=sys.stderr, flush=True)
+    try:
+        Path(log).parent.mkdir(parents=True, exist_ok=True)
+        Path(log).write_text(f"{sentence}\n\n{traceback.format_exc()}", encoding="utf-8")
+    except OSError:
+        pass  # a full disk is just what may have brought us here; the sentence is on the terminal

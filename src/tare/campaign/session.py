@@ -1,0 +1,163 @@
+"""What the Snakefile asks: rules to generate, files to list, and what to do when a run begins.
+
+Snakemake parses the Snakefile before it has settings, so whether this is a dry run, and what the user forced, is known
+only when the graph of jobs is being built. That is when input functions are called, and so `begin` is called by them.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tare.campaign import freeze
+from tare.campaign.campaign import Campaign, look
+from tare.campaign.describe import plan_text
+from tare.campaign.state import BlockState
+from tare.measure.locks import Lock, LockHeld
+from tare.plan.errors import StudyError
+
+
+@dataclass(frozen=True)
+class Group:
+    """Blocks with the same environments: one rule, since the outputs of a rule can't depend on its wildcards."""
+
+    name: str
+    environments: tuple[str, ...]
+    cells: tuple[str, ...]
+    repetitions: tuple[int, ...]
+
+
+class Session:
+    """One call of Snakemake.
+
+    Args:
+        workflow: Snakemake's workflow object.
+        config: its configuration.
+        root: the project's folder.
+
+    Raises:
+        StudyError: the study can't be measured as it is asked for.
+    """
+
+    def __init__(self, workflow: Any, config: Mapping[str, Any], root: Path) -> None:
+        self._workflow = workflow
+        methods = {str(m) for m in workflow.deployment_settings.deployment_method}
+        self.campaign: Campaign = look(config, root, apptainer_asked="apptainer" in methods)
+        self._by_record = {str(path): s for s in self.campaign.states for path in s.paths}
+        self._by_block = {(s.block.cell, s.block.repetition): s for s in self.campaign.states}
+        self._number = {id(s): n for n, s in enumerate(self.campaign.to_measure, start=1)}
+        self._begun = False
+        self._lock: Lock | None = None
+        self._forced: frozenset[str] = frozenset()
+        self._since = time.time()
+
+    @property
+    def groups(self) -> list[Group]:
+        """One group for each distinct set of environments; together they hold every block once."""
+        found: dict[tuple[str, ...], list[BlockState]] = {}
+        for state in self.campaign.states:
+            found.setdefault(tuple(sorted(state.block.environments)), []).append(state)
+        return [
+            Group(
+                f"measure_{number}",
+                environments,
+                tuple(sorted({s.block.cell for s in members})),
+                tuple(sorted({s.block.repetition for s in members})),
+            )
+            for number, (environments, members) in enumerate(found.items(), start=1)
+        ]
+
+    def path(self, *parts: str) -> str:
+        """A file of the study."""
+        return str(self.campaign.study_dir.joinpath(*parts))
+
+    def record_patterns(self, group: Group) -> list[str]:
+        """The outputs of a group's rule, with the wildcards {cell} and {repetition}."""
+        return [self.path("runs", "{cell}", "{repetition}", f"{name}.json") for name in group.environments]
+
+    def records(self, wildcards: Any = None) -> list[str]:
+        """Input function: the records that tables rest on. Begins the run."""
+        self.begin()
+        return [str(path) for path in self.campaign.records]
+
+    def nothing(self, wildcards: Any = None) -> list[str]:
+        """Input function of what needs no records: begins the run."""
+        self.begin()
+        return []
+
+    def priority(self, wildcards: Any) -> int:
+        """The planned order as Snakemake's priority: the first block has the highest."""
+        state = self._state(wildcards)
+        return len(self._by_block) - state.block.order + 1 if state else 0
+
+    def seconds(self, wildcards: Any) -> float:
+        """How long the block may take."""
+        state = self._state(wildcards)
+        return self.campaign.block_seconds(len(state.paths)) if state else 0.0
+
+    def place(self, wildcards: Any) -> dict[str, float]:
+        """Where the block stands in this call, for the progress line."""
+        state = self._state(wildcards)
+        total = max(len(self._number), 1)
+        return {"number": self._number.get(id(state), total), "total": total, "since": self._since}
+
+    def again(self, wildcards: Any) -> bool:
+        """Whether the block is to be measured although it is finished: asked for by --config or by --forcerun."""
+        state = self._state(wildcards)
+        if state is None:
+            return False
+        return id(state) in self._number or any(str(path) in self._forced for path in state.paths)
+
+    def _state(self, wildcards: Any) -> BlockState | None:
+        return self._by_block.get((str(wildcards.cell), int(wildcards.repetition)))
+
+    def begin(self) -> None:
+        """Once, while the graph is built: print the plan, take the lock and freeze the plan, force what is to be redone."""
+        if self._begun or not self._workflow.is_main_process:
+            return
+        self._begun = True
+        dag, settings = self._workflow.dag, self._workflow.dag_settings
+        rules = {rule.name for rule in dag.forcerules}
+        self._forced = frozenset(
+            path
+            for path, state in self._by_record.items()
+            if settings.forceall or path in dag.forcefiles or self._rule_of(state) in rules
+        )
+        # What Snakemake takes for finished since its files are there, but Tare does not.
+        dag.forcefiles.update(
+            str(path) for state in self.campaign.to_measure for path in state.paths if path.exists()
+        )
+        if self._workflow.execution_settings is None:
+            return  # --dag, --summary and the like
+        say(plan_text(self.campaign))
+        if not (self._workflow.dryrun or self._workflow.touch):
+            scheduler = self._workflow.scheduling_settings.scheduler
+            if scheduler != "greedy":
+                raise StudyError(
+                    f"Snakemake's scheduler is {scheduler!r}, which does not keep the planned order; call it with the "
+                    "project's profile (profiles/default, read when Snakemake is called from the project's folder) "
+                    "or with --scheduler greedy."
+                )
+            self._lock = freeze.begin(self.campaign, say)
+            self._since = time.time()
+
+    def _rule_of(self, state: BlockState) -> str:
+        names = tuple(sorted(state.block.environments))
+        return next(group.name for group in self.groups if group.environments == names)
+
+
+def say(text: str) -> None:
+    """Print for the user; standard output belongs to --dag and its like."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def open_session(workflow: Any, config: Mapping[str, Any], root: str | Path) -> Session:
+    """A session, or the end of the program with the one sentence that says why not."""
+    try:
+        return Session(workflow, config, Path(root))
+    except (StudyError, LockHeld) as error:
+        raise SystemExit(f"Tare: {error}") from None

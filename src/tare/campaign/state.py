@@ -1,0 +1,89 @@
+"""What is on disk of a plan: which blocks are done, and why the others are not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+import pandas as pd
+
+from tare.plan.table import Block, blocks
+from tare.records import store
+from tare.records.schema import Record
+
+
+class Status(Enum):
+    """State of a block; only DONE and FAILED are never measured again by themselves."""
+
+    DONE = "done"
+    FAILED = "failed"
+    MISSING = "missing"
+    INTERRUPTED = "interrupted"
+    STALE = "stale"
+    UNREADABLE = "unreadable"
+
+    @property
+    def finished(self) -> bool:
+        """Whether every run of the block has its final record."""
+        return self in (Status.DONE, Status.FAILED)
+
+
+@dataclass(frozen=True)
+class BlockState:
+    """A block, its record files in the order of its environments, and where it stands."""
+
+    block: Block
+    paths: tuple[Path, ...]
+    status: Status
+
+
+def states(study_dir: Path, plan: pd.DataFrame) -> list[BlockState]:
+    """The state of each block of the plan, in its order."""
+    return [state(study_dir, block) for block in blocks(plan)]
+
+
+def state(study_dir: Path, block: Block) -> BlockState:
+    """The state of one block."""
+    paths = tuple(
+        store.path_of(study_dir, block.cell, block.repetition, name) for name in block.environments
+    )
+    found = {
+        _status(path, spec_hash) for path, spec_hash in zip(paths, block.spec_hashes, strict=True)
+    }
+    # the worst of the runs decides
+    order = (Status.UNREADABLE, Status.STALE, Status.INTERRUPTED, Status.MISSING, Status.FAILED, Status.DONE)
+    return BlockState(block, paths, next(status for status in order if status in found))
+
+
+def _status(path: Path, spec_hash: str) -> Status:
+    # Two keys are all that is needed, so the record is not validated here: a plan has many thousands of them.
+    try:
+        content = json.loads(path.read_bytes())
+        status, found = content["status"], content["spec_hash"]
+    except FileNotFoundError:
+        return Status.MISSING
+    except (OSError, ValueError, KeyError, TypeError):
+        return Status.UNREADABLE
+    if found != spec_hash:
+        return Status.STALE
+    if status == "interrupted":
+        return Status.INTERRUPTED
+    return Status.DONE if status == "ok" else Status.FAILED
+
+
+def current_records(study_dir: Path, plan: pd.DataFrame) -> Iterator[Record]:
+    """The records that the tables are made from: those of the plan, final, and of the specification it has now.
+
+    Raises:
+        BadRecord: one of them is damaged.
+    """
+    for block in blocks(plan):
+        for name, spec_hash in zip(block.environments, block.spec_hashes, strict=True):
+            path = store.path_of(study_dir, block.cell, block.repetition, name)
+            if path.exists():
+                record = store.read(path)
+                if record.spec_hash == spec_hash and record.status != "interrupted":
+                    yield record

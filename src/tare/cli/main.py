@@ -1,0 +1,59 @@
+"""`tare doctor`, `tare plan STUDY`, `tare status STUDY`, `tare summary STUDY`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import tare
+from tare.cli import doctor, study
+from tare.measure.locks import LockHeld
+from tare.plan.errors import StudyError
+from tare.platforms import EngineError
+from tare.records.store import BadRecord
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    top = argparse.ArgumentParser(
+        prog="tare",
+        description="Measures what a platform costs deep-learning training. "
+        "`make run` or `snakemake --cores all` measures; these commands tell what is there.",
+    )
+    top.add_argument("--version", action="version", version=f"tare {tare.__version__}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    command = commands.add_parser(
+        "doctor", help="which environments and frameworks are usable here, and why not, with the remedy"
+    )
+    command.set_defaults(run=lambda arguments: doctor.doctor())
+    for name, run, text in (
+        ("plan", study.plan, "what a study would measure, and how long that may take; measures nothing"),
+        ("status", study.status, "what of a study is done, failed, missing; exit status 1 while a run failed"),
+        ("summary", study.summary, "the study's overheads; exit status 1 while a run failed"),
+    ):
+        command = commands.add_parser(name, help=text, description=text)
+        command.add_argument(
+            "study", nargs="?", default="quick", metavar="STUDY", help="a study's name or YAML file (quick)"
+        )
+        command.add_argument(
+            "--results", type=Path, default=Path("results"), help="folder of all results (results)"
+        )
+        command.set_defaults(run=run)
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns its exit status: 0 fine, 1 a run failed or something is not as asked, 2 wrong usage."""
+    parsed = parser().parse_args(arguments)
+    try:
+        status: int = parsed.run(parsed)
+    except (StudyError, EngineError, BadRecord, LockHeld) as error:
+        print(f"tare: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    return status

@@ -1,0 +1,1 @@
+"""Data sets, fetched or made on the host before anything is timed."""

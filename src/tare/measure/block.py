@@ -1,0 +1,248 @@
+"""One block: every environment of one cell once, measured next to each other."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from statistics import median
+from types import FrameType
+from typing import Any
+
+from tare.measure import locks
+from tare.measure.lockstep import RunFailed, take_turns
+from tare.measure.run import RUN_DIR_PREFIX, Run, Task
+from tare.plan.specification import seed, steps_per_turn
+from tare.platforms import EngineError, Platform
+from tare.records import store
+from tare.records.schema import Record, Turn
+from tare.telemetry import host
+from tare.worker import evidence
+
+# What evaluating, stopping and writing take at the end of a block, in seconds, kept free of rounds.
+_ENDING_S = 1.0
+
+
+class Interrupted(RuntimeError):
+    """The block was broken off by a signal; what was measured is on disk."""
+
+
+class Progress:
+    """Told what is going on; the default tells nobody."""
+
+    def doing(self, what: str) -> None:
+        """A stage of the block begins."""
+
+    def round(self, done: int, most: int, elapsed_s: float) -> None:
+        """A round ended."""
+
+
+def measure_block(
+    task: Task,
+    platforms: Mapping[str, Platform],
+    progress: Progress | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> list[Record]:
+    """Measure a block and write a record of each of its runs, whatever becomes of them.
+
+    Args:
+        platforms: engine name -> platform.
+
+    Returns:
+        The records, in the order of the slots.
+
+    Raises:
+        Interrupted: a signal came; workers are gone, partial records are written.
+        OSError: a record could not be written (disk full); workers are gone.
+        EngineError: what an earlier campaign left running could not be removed.
+    """
+    progress = progress or Progress()
+    campaign = locks.campaign()
+    sweep(platforms, campaign)
+    runs = [
+        Run(task, environment, slot, platforms[environment.engine], f"{campaign}-{secrets.token_hex(4)}")
+        for slot, environment in enumerate(task.environments)
+    ]
+    machine = host.describe()
+    before = host.load()
+    begun = clock()
+    reason = ""
+    with _signals_interrupt():
+        try:
+            measure = _lockstep if task.study.schedule == "lockstep" else _sequential
+            measure(task, runs, begun, progress, clock)
+        except (KeyboardInterrupt, Interrupted) as stop:
+            reason = str(stop) or "The block was interrupted."
+        finally:
+            # From here on a second Ctrl-C must not leave a container behind.
+            with _signals_ignored():
+                troubles = _discard(runs)
+    load = _load_between(before, host.load(), clock() - begun)
+    records = [run.record(host=machine, load=load, interrupted=reason) for run in runs]
+    for record in records:
+        _write(task.study_dir, record)
+    if reason:
+        raise Interrupted(reason)
+    if troubles:
+        raise EngineError("; ".join(troubles))
+    return records
+
+
+def sweep(platforms: Mapping[str, Platform], campaign: str) -> list[str]:
+    """Remove what a killed campaign left: processes, containers, run folders. Only under the host's lock."""
+    removed = [what for platform in platforms.values() for what in platform.sweep(campaign)]
+    for folder in Path(tempfile.gettempdir()).glob(f"{RUN_DIR_PREFIX}{campaign}-*"):
+        if folder.stat().st_uid == os.getuid() and not folder.is_symlink():
+            shutil.rmtree(folder, ignore_errors=True)
+    return removed
+
+
+def _lockstep(
+    task: Task, runs: Sequence[Run], begun: float, progress: Progress, clock: Callable[[], float]
+) -> None:
+    progress.doing("starting the workers")
+    outside = evidence.collect()
+    # Side by side: importing a framework takes seconds, and nothing is timed yet.
+    for run in runs:
+        _attempt(run, run.start)
+    for run in runs:
+        _attempt(run, lambda run=run: run.become_ready(outside))  # type: ignore[misc]
+    progress.doing("warming up")
+    for run in runs:
+        _attempt(run, run.warm_up)
+    _rounds(task, [run for run in runs if run.alive], begun + task.seconds, 1, progress, clock)
+    progress.doing("testing what was learned")
+    for run in runs:
+        _attempt(run, run.finish)
+
+
+def _sequential(
+    task: Task, runs: Sequence[Run], begun: float, progress: Progress, clock: Callable[[], float]
+) -> None:
+    outside = evidence.collect()
+    share_s = task.seconds / len(runs)
+    for index, run in enumerate(runs):
+        progress.doing(f"{run.name}: starting the worker")
+        _attempt(run, run.start)
+        _attempt(run, lambda run=run: run.become_ready(outside))  # type: ignore[misc]
+        progress.doing(f"{run.name}: warming up")
+        _attempt(run, run.warm_up)
+        progress.doing(run.name)
+        # One long series of steps: nothing comes between two turns, so that no step needs to settle.
+        _rounds(task, [run] if run.alive else [], begun + share_s * (index + 1), 0, progress, clock)
+        _attempt(run, run.finish)
+
+
+def _rounds(
+    task: Task,
+    runs: Sequence[Run],
+    deadline: float,
+    settle: int,
+    progress: Progress,
+    clock: Callable[[], float],
+) -> None:
+    if not runs:
+        return
+    study, begun = task.study, clock()
+    step_s = median(s for run in runs for s in run.warmup_s[len(run.warmup_s) // 2 :])
+    take_turns(
+        runs,
+        steps=steps_per_turn(study, step_s),
+        settle=settle,
+        min_rounds=study.rounds.min,
+        max_rounds=study.rounds.max,
+        deadline_t=deadline - _ENDING_S,
+        clock=clock,
+        random=Random(f"{seed(study, task.repetition)}/{task.cell.name}"),
+        on_turn=_keep,
+        on_failure=Run.fail,
+        on_round=lambda done: progress.round(done, study.rounds.max, clock() - begun),
+    )
+
+
+def _keep(run: Run, turn: Turn) -> None:
+    run.turns.append(turn)
+
+
+def _attempt(run: Run, action: Callable[[], None]) -> None:
+    """Do the next thing with a run that is alive; its failure is its own, the others go on."""
+    if run.alive:
+        try:
+            action()
+        except RunFailed as failure:
+            run.fail(failure)
+
+
+def _discard(runs: Sequence[Run]) -> list[str]:
+    troubles = []
+    for run in runs:
+        try:
+            run.discard()
+        except EngineError as error:
+            troubles.append(str(error))
+    return troubles
+
+
+def _write(study_dir: Path, record: Record) -> None:
+    """Write a record, except that an interrupted one never takes the place of a run that was finished."""
+    path = store.path_of(study_dir, record.cell.name, record.repetition, record.environment)
+    if record.status == "interrupted" and path.exists():
+        try:
+            finished = store.read(path).status != "interrupted"
+        except store.BadRecord:
+            finished = False
+        if finished:
+            store.write_aside(study_dir, record)
+            return
+    store.write(study_dir, record)
+
+
+def _load_between(before: dict[str, float], after: dict[str, float], elapsed_s: float) -> dict[str, Any]:
+    """What the host did during the block: CPU seconds by kind, and the load average at both ends."""
+    seconds = {
+        key: round(after[key] - before[key], 3) for key in before if key.endswith("_s") and key in after
+    }
+    return {
+        "elapsed_s": round(elapsed_s, 3),
+        "load_1min_before": before["load_1min"],
+        "load_1min_after": after["load_1min"],
+        **seconds,
+    }
+
+
+@contextmanager
+def _signals_interrupt() -> Iterator[None]:
+    """SIGTERM and SIGHUP end a block as Ctrl-C does. Signals reach the main thread only."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise Interrupted(f"The block was interrupted by {signal.Signals(number).name}.")
+
+    with _handlers((signal.SIGTERM, signal.SIGHUP, signal.SIGINT), interrupt):
+        yield
+
+
+@contextmanager
+def _signals_ignored() -> Iterator[None]:
+    with _handlers((signal.SIGTERM, signal.SIGHUP, signal.SIGINT), signal.SIG_IGN):
+        yield
+
+
+@contextmanager
+def _handlers(numbers: Sequence[signal.Signals], handler: Any) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)

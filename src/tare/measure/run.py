@@ -1,0 +1,267 @@
+"""One run: a worker in its environment, from its start to its record."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import tare
+from tare.measure.attest import contradiction
+from tare.measure.conversation import Conversation
+from tare.measure.lockstep import RunFailed
+from tare.measure.variables import worker_variables
+from tare.plan.specification import digest, seed, specification, threads
+from tare.plan.study import Environment, Study
+from tare.platforms import EngineError, Launch, Platform, WorkerHandle
+from tare.platforms.hostsoftware import find
+from tare.records.schema import CellKey, Failure, Metrics, Record, Status, Turn
+
+RUN_DIR_PREFIX = "tare-run-"
+_LOG_TAIL_BYTES = 2000
+_STOP_TIMEOUT_S = 5.0
+_KILLED = 137
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one block is asked to do.
+
+    Attributes:
+        environments: in the order of their slots.
+        seconds: how long the block may take, workers' start included.
+        data: the data set's file.
+        study_dir: `results/<study>`.
+    """
+
+    study: Study
+    cell: CellKey
+    repetition: int
+    environments: tuple[Environment, ...]
+    seconds: float
+    data: Path
+    study_dir: Path
+
+
+@dataclass
+class Run:
+    """One environment in one block, while it is measured."""
+
+    task: Task
+    environment: Environment
+    slot: int
+    platform: Platform
+    token: str
+    started_at: str = ""
+    phases: dict[str, float] = field(default_factory=dict)
+    warmup_s: list[float] = field(default_factory=list)
+    turns: list[Turn] = field(default_factory=list)
+    metrics: Metrics = field(default_factory=Metrics)
+    software: dict[str, str] = field(default_factory=dict)
+    resources: dict[str, Any] = field(default_factory=dict)
+    evidence: dict[str, Any] = field(default_factory=dict)
+    description: dict[str, Any] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
+    failure: Failure | None = None
+    timed_out: bool = False
+    _handle: WorkerHandle | None = None
+    _conversation: Conversation | None = None
+    _run_dir: Path | None = None
+    _test: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The environment's name."""
+        return self.environment.name
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can still be measured."""
+        return self.failure is None
+
+    @property
+    def _log(self) -> Path:
+        task = self.task
+        return task.study_dir / "logs" / task.cell.name / str(task.repetition) / f"{self.name}.log"
+
+    def start(self) -> None:
+        """Make the environment ready, start the worker and tell it what to build.
+
+        Raises:
+            RunFailed: the engine refused.
+        """
+        task, study = self.task, self.task.study
+        self.started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._log.unlink(missing_ok=True)
+        try:
+            begun = time.monotonic()
+            self.platform.prepare()
+            self.description = {**self.platform.describe(), "prepare_s": round(time.monotonic() - begun, 3)}
+        except EngineError as error:
+            raise RunFailed(str(error), "prepare") from None
+        # named by the campaign, so that a sweep finds it; the same length in every environment
+        self._run_dir = Path(tempfile.mkdtemp(prefix=f"{RUN_DIR_PREFIX}{self.token.partition('-')[0]}-"))
+        host = find()
+        source = Path(tare.__file__).resolve().parents[1]
+        self.variables = worker_variables(
+            token=self.token, threads=threads(study), settings=study.settings, run_dir=self._run_dir, source=source,
+            device=task.cell.device,
+        )  # fmt: skip
+        program = (
+            sys.executable, "-I", "-S", str(source / "tare" / "worker" / "launch.py"),
+            *(f"{name}={value}" for name, value in self.variables.items()),
+            "--", sys.executable, "-m", "tare.worker",
+        )  # fmt: skip
+        launch = Launch(
+            token=self.token, program=program, variables=self.variables, run_dir=self._run_dir,
+            read_only=(*host.paths, task.data.resolve()), log=self._log,
+        )  # fmt: skip
+        self.phases["requested"] = time.monotonic()
+        try:
+            self._handle = self.platform.start(launch)
+        except EngineError as error:
+            raise RunFailed(str(error), "start") from None
+        self._conversation = Conversation(self._handle.lines, study.timeout_s, self.phases.__setitem__)
+        self._conversation.start(
+            {
+                "framework": task.cell.framework,
+                "network": task.cell.model,
+                "batch_size": task.cell.batch_size,
+                "threads": threads(study),
+                "device": task.cell.device,
+                "seed": seed(study, task.repetition),
+                "data_path": str(task.data.resolve()),
+                "settings": study.settings,
+            }
+        )
+
+    def become_ready(self, outside: dict[str, Any]) -> None:
+        """Wait until the worker has built everything, and check that it is where its label says.
+
+        Raises:
+            RunFailed: it broke, gave no answer, or is somewhere else.
+        """
+        ready = self._talk().ready()
+        self.software, self.resources, self.evidence = ready["software"], ready["resources"], ready["evidence"]
+        self._test = {"test_items": ready["test_items"], "classes": ready["classes"]}
+        wrong = contradiction(self.environment.engine, self.evidence, outside)
+        if wrong:
+            raise RunFailed(wrong, "attest")
+
+    def warm_up(self) -> None:
+        """The untimed steps at the start."""
+        self.warmup_s = self._talk().warm_up(self.task.study.warmup_steps)
+
+    def turn(self, *, round_index: int, position: int, steps: int, settle: int) -> Turn:
+        """One turn of the worker."""
+        return self._talk().turn(round_index=round_index, position=position, steps=steps, settle=settle)
+
+    def finish(self) -> None:
+        """Evaluate what was learned, and end the worker in peace."""
+        self.metrics = Metrics(**self._talk().evaluate(), **self._test)
+        self._talk().stop()
+        self.phases["finished"] = time.monotonic()
+        assert self._handle is not None
+        status = self._handle.wait(_STOP_TIMEOUT_S)
+        if status is None:
+            raise RunFailed("the worker did not end when told to", "stop")
+        self.phases["gone"] = time.monotonic()
+
+    def fail(self, failure: RunFailed) -> None:
+        """Take note of why it can't go on, and end whatever is left of it."""
+        status = None
+        if self._handle is not None:
+            status = self._handle.wait(0.0 if failure.timed_out else 2.0)
+            with suppress(EngineError):  # what could not be removed is tried again, and told, by discard()
+                self._handle.kill()
+        reason = failure.reason
+        if status == _KILLED:
+            reason += " (it was killed: by somebody, or by the kernel for want of memory)"
+        elif status not in (None, 0) and "without a word" in reason:
+            reason += f" (exit status {status})"
+        self.timed_out = failure.timed_out
+        self.failure = Failure(
+            reason=f"{reason.rstrip('.')}.", stage=failure.stage, exit_status=status, log_tail=self._log_tail()
+        )
+
+    def discard(self) -> None:
+        """Leave nothing running and nothing on disk but log and record; may be called twice.
+
+        Raises:
+            EngineError: the engine could not remove what it keeps of the run.
+        """
+        try:
+            if self._handle is not None:
+                self._handle.close()
+        finally:
+            if self._run_dir is not None:
+                shutil.rmtree(self._run_dir, ignore_errors=True)
+
+    def record(self, *, host: dict[str, Any], load: dict[str, Any], interrupted: str = "") -> Record:
+        """The record of the run as it stands.
+
+        Args:
+            interrupted: why the block was broken off, if it was; the run itself may have been fine until then.
+        """
+        task, study = self.task, self.task.study
+        asked = specification(study, task.cell, self.environment, task.repetition)
+        failure, status = self.failure, self._status()
+        if failure is None and interrupted:
+            failure, status = Failure(reason=interrupted, stage="turn"), "interrupted"
+        return Record(
+            tare_version=tare.__version__,
+            study=study.name,
+            cell=task.cell,
+            repetition=task.repetition,
+            environment=self.name,
+            engine=self.environment.engine,
+            baseline=self.environment.baseline,
+            status=status,
+            failure=failure,
+            spec_hash=digest(asked),
+            spec=asked,
+            schedule=study.schedule,
+            block=[environment.name for environment in task.environments],
+            slot=self.slot,
+            seed=seed(study, task.repetition),
+            started_at=self.started_at or datetime.now(UTC).isoformat(timespec="milliseconds"),
+            items_per_step=task.cell.batch_size,
+            threads=threads(study),
+            variables=self.variables,
+            arguments=self._handle.arguments if self._handle else [],
+            phases=self.phases,
+            warmup_s=self.warmup_s,
+            turns=self.turns,
+            metrics=self.metrics,
+            software=self.software,
+            resources=self.resources,
+            evidence=self.evidence,
+            platform=self.description,
+            host=host,
+            load=load,
+        )
+
+    def _status(self) -> Status:
+        if self.failure is None:
+            return "ok"
+        return "timeout" if self.timed_out else "failed"
+
+    def _talk(self) -> Conversation:
+        if self._conversation is None:
+            raise RunFailed("the worker was never started", "start")
+        return self._conversation
+
+    def _log_tail(self) -> str:
+        try:
+            with self._log.open("rb") as file:
+                file.seek(0, 2)
+                file.seek(max(0, file.tell() - _LOG_TAIL_BYTES))
+                return file.read().decode("utf-8", "replace")
+        except OSError:
+            return ""

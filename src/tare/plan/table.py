@@ -1,0 +1,235 @@
+"""plan.csv: every cell, environment and repetition with its place in the order, or the reason why it can't be measured.
+
+The table is also the memory of the study: which environments were usable when it was begun (its first wave), and which
+came later (further waves: new repetitions of each added environment and its baseline).
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from tare.plan import matrix, schedule
+from tare.plan.errors import StudyError
+from tare.plan.specification import digest, specification
+from tare.plan.study import Study
+from tare.records.schema import CellKey
+from tare.records.store import write_atomically
+
+COLUMNS = [
+    "cell", "model", "framework", "data", "batch_size", "device", "gpu", "learners", "gpus_per_learner",
+    "environment", "engine", "baseline", "repetition", "wave", "order", "slot", "schedule", "status", "reason",
+    "remedy", "spec_hash",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why something can't be measured here, and what would help; a sentence each."""
+
+    reason: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Wave:
+    """Environments that share their repetitions."""
+
+    environments: tuple[str, ...]
+    repetitions: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class State:
+    """What plan.csv remembers: the waves, and the environments that could not be used, with the reason."""
+
+    waves: tuple[Wave, ...] = ()
+    refused: Mapping[str, Refusal] = field(default_factory=dict)
+
+    @property
+    def environments(self) -> set[str]:
+        """Environments that are measured."""
+        return {name for wave in self.waves for name in wave.environments}
+
+
+def first_state(study: Study, refused: Mapping[str, Refusal]) -> State:
+    """The state of a study that is begun now."""
+    usable = tuple(e.name for e in study.environments if e.name not in refused)
+    return State((Wave(usable, tuple(range(1, study.repetitions + 1))),) if usable else (), dict(refused))
+
+
+def next_state(study: Study, state: State, added: Sequence[str], refused: Mapping[str, Refusal]) -> State:
+    """The state after the study was changed: environments added or taken away, repetitions raised or lowered.
+
+    Args:
+        added: environments that get a wave now, each with its baseline.
+        refused: those of the study that are new to the plan and can't be used.
+    """
+    known = [e.name for e in study.environments]
+    waves = list(state.waves)
+    if added:
+        names = dict.fromkeys(n for a in added for n in (study.environment(a).baseline, a))
+        waves.append(Wave(tuple(names), ()))
+    last = max((r for wave in waves for r in wave.repetitions), default=0)
+    sized = []
+    for wave in waves:
+        environments = tuple(name for name in known if name in wave.environments)
+        if not environments:
+            continue
+        repetitions = list(wave.repetitions[: study.repetitions])
+        while len(repetitions) < study.repetitions:
+            last += 1
+            repetitions.append(last)
+        sized.append(Wave(environments, tuple(repetitions)))
+    still = {**state.refused, **refused}
+    return State(tuple(sized), {n: still[n] for n in known if n in still and n not in added})
+
+
+def build(study: Study, state: State, cell_refusals: Mapping[tuple[str, str], Refusal]) -> pd.DataFrame:
+    """The plan as a frame with `COLUMNS`.
+
+    Args:
+        cell_refusals: (cell, environment) -> why just this combination can't be measured (a GPU that is not here).
+    """
+    cells = matrix.cells(study)
+    by_name = {cell.name: cell for cell in cells}
+    rows: list[dict[str, object]] = []
+    order = 0
+    for number, wave in enumerate(state.waves, start=1):
+        for index, repetition in enumerate(wave.repetitions):
+            for name in schedule.block_order(list(by_name), repetition, study.seed):
+                cell = by_name[name]
+                usable = [e for e in wave.environments if (name, e) not in cell_refusals]
+                if usable:
+                    order += 1
+                for slot, environment in enumerate(
+                    schedule.slots(usable, name, index, study.seed) if usable else []
+                ):
+                    rows.append(
+                        _row(study, cell, environment, repetition)
+                        | {"wave": number, "order": order, "slot": slot, "status": "measure"}
+                    )
+                for environment in wave.environments:
+                    refusal = cell_refusals.get((name, environment))
+                    if refusal:
+                        rows.append(
+                            _row(study, cell, environment, repetition)
+                            | {"wave": number, "status": "unusable", "reason": refusal.reason}
+                            | {"remedy": refusal.remedy}
+                        )
+    first_wave = state.waves[0].repetitions if state.waves else tuple(range(1, study.repetitions + 1))
+    for environment, refusal in state.refused.items():
+        for repetition in first_wave:
+            for cell in cells:
+                rows.append(
+                    _row(study, cell, environment, repetition)
+                    | {"status": "unusable", "reason": refusal.reason, "remedy": refusal.remedy}
+                )
+    frame = pd.DataFrame(rows, columns=COLUMNS)
+    for column in ("wave", "order", "slot"):
+        frame[column] = frame[column].astype("Int64")
+    return frame.fillna({"reason": "", "remedy": ""})
+
+
+def _row(study: Study, cell: CellKey, environment: str, repetition: int) -> dict[str, object]:
+    entry = study.environment(environment)
+    return {
+        "cell": cell.name,
+        **cell.model_dump(exclude={"name"}),
+        "environment": environment,
+        "engine": entry.engine,
+        "baseline": entry.baseline,
+        "repetition": repetition,
+        "schedule": study.schedule,
+        "spec_hash": digest(specification(study, cell, entry, repetition)),
+    }
+
+
+def state_of(plan: pd.DataFrame) -> State:
+    """What a plan remembers; the inverse of `build`."""
+    waves = []
+    in_waves = plan[plan["wave"].notna()]
+    for _, rows in in_waves.groupby("wave", sort=True):
+        environments = tuple(dict.fromkeys(rows["environment"]))
+        waves.append(Wave(environments, tuple(int(r) for r in sorted(rows["repetition"].unique()))))
+    outside = plan[plan["wave"].isna()].drop_duplicates("environment")
+    refused = {row.environment: Refusal(row.reason, row.remedy) for row in outside.itertuples()}
+    return State(tuple(waves), refused)
+
+
+def read(path: Path) -> pd.DataFrame:
+    """Read plan.csv.
+
+    Raises:
+        StudyError: it is not the table that Tare wrote.
+    """
+    text = ["cell", "model", "framework", "data", "device", "gpu", "environment", "engine", "baseline",
+            "schedule", "status", "reason", "remedy", "spec_hash"]  # fmt: skip
+    numbers = [column for column in COLUMNS if column not in text]
+    try:
+        plan = pd.read_csv(
+            path, dtype={**dict.fromkeys(text, "str"), **dict.fromkeys(numbers, "Int64")}, keep_default_na=False,
+            na_values={column: [""] for column in numbers},
+        )  # fmt: skip
+    except (OSError, ValueError) as error:
+        raise StudyError(f"{path} can't be read ({error}); delete it to plan the study anew.") from error
+    missing = [column for column in COLUMNS if column not in plan.columns]
+    if missing:
+        raise StudyError(f"{path} has no column {missing[0]!r}; delete it to plan the study anew.")
+    return plan
+
+
+def to_text(plan: pd.DataFrame) -> str:
+    """The plan as the text of plan.csv."""
+    buffer = io.StringIO()
+    plan.to_csv(buffer, index=False, lineterminator="\n")
+    return buffer.getvalue()
+
+
+def write(path: Path, plan: pd.DataFrame) -> None:
+    """Write plan.csv, unless it says the same already: its time stamp tells Snakemake whether tables are outdated."""
+    write_if_changed(path, to_text(plan))
+
+
+def write_if_changed(path: Path, text: str) -> None:
+    """Write a file atomically, but leave it alone when its content is the same."""
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        write_atomically(path, text)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One repetition of one cell: every environment of it once."""
+
+    cell: str
+    repetition: int
+    order: int
+    environments: tuple[str, ...]
+    spec_hashes: tuple[str, ...]
+
+
+def blocks(plan: pd.DataFrame) -> list[Block]:
+    """The blocks to be measured, in their order."""
+    rows = plan[plan["status"] == "measure"].sort_values(["order", "slot"])
+    return [
+        Block(str(first.cell), int(first.repetition), int(order), tuple(group["environment"]), tuple(group["spec_hash"]))
+        for order, group in rows.groupby("order", sort=True)
+        for first in [next(iter(group.itertuples()))]
+    ]  # fmt: skip
+
+
+def cell_names(plan: pd.DataFrame) -> list[str]:
+    """All cells of the plan, measured or not, in the order of their first row."""
+    return list(dict.fromkeys(plan["cell"]))
+
+
+def patterns_without_match(patterns: Iterable[str], plan: pd.DataFrame) -> list[str]:
+    """Those of the patterns that no cell fits."""
+    from fnmatch import fnmatchcase
+
+    names = cell_names(plan)
+    return [pattern for pattern in patterns if not any(fnmatchcase(name, pattern) for name in names)]

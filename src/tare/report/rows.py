@@ -1,0 +1,123 @@
+"""overhead.csv as lines that people read; the same for every kind of table."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from tare.report import wording
+from tare.stats import metrics, verdicts
+from tare.stats.table import text
+
+# How an environment is called that is its own baseline under a second name.
+AGAIN = "-again"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row of overhead.csv, as text.
+
+    Attributes:
+        overhead: by the paper's formula, percent.
+        estimate: percent, the one that decides.
+        interval: its 95 % interval, `[low, high]`.
+        verdict: as in overhead.csv.
+        note: what else has to be said; where the two can't be compared, what differs.
+    """
+
+    cell: str
+    environment: str
+    baseline: str
+    blocks: str
+    baseline_value: str
+    value: str
+    overhead: str
+    estimate: str
+    interval: str
+    verdict: str
+    note: str
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether the environment is compared with nothing."""
+        return self.environment == self.baseline
+
+
+def lines(overhead: pd.DataFrame) -> list[Line]:
+    """All rows as lines, in their order."""
+    found = []
+    for row in overhead.to_dict("records"):
+        differs = text(row["comparable"]) if text(row["verdict"]) == verdicts.NOT_COMPARABLE else ""
+        found.append(
+            Line(
+                cell=text(row["cell"]),
+                environment=text(row["environment"]),
+                baseline=text(row["baseline"]),
+                blocks=text(row["blocks"]),
+                baseline_value=wording.quantity(row["baseline_value"]),
+                value=wording.quantity(row["value"]),
+                overhead=wording.pct(row["performance_overhead_pct"]),
+                estimate=wording.pct(row["estimate_pct"]),
+                interval=wording.interval(row["ci_low_pct"], row["ci_high_pct"]),
+                verdict=text(row["verdict"]),
+                note="; ".join(part for part in (differs, text(row["note"])) if part),
+            )
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class Gap:
+    """An environment that was not measured, for one reason, in some cells.
+
+    `everywhere`: in every cell in which anything at all can be measured, of which there are several.
+    """
+
+    environment: str
+    note: str
+    cells: tuple[str, ...]
+    everywhere: bool
+
+    @property
+    def where(self) -> str:
+        """`in all cells`, or the cells' names."""
+        return "in all cells" if self.everywhere else wording.listed(self.cells)
+
+
+def gaps(found: Sequence[Line]) -> list[Gap]:
+    """What was not measured, by environment and reason."""
+    possible = {line.cell for line in found if line.verdict != verdicts.NOT_MEASURED}
+    possible = possible or {line.cell for line in found}
+    by_reason: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for line in found:
+        if line.verdict == verdicts.NOT_MEASURED:
+            by_reason[line.environment, line.note].append(line.cell)
+    return [
+        Gap(environment, note, tuple(where), len(where) > 1 and possible <= set(where))
+        for (environment, note), where in by_reason.items()
+    ]
+
+
+def is_again(environment: str, baseline: str) -> bool:
+    """Whether the environment is its baseline a second time, so that its true overhead is 0."""
+    return environment == baseline + AGAIN
+
+
+def metric_of(overhead: pd.DataFrame) -> metrics.Metric:
+    """The metric of the table; throughput where it has no row."""
+    return metrics.named(str(overhead["metric"].iloc[0])) if len(overhead) else metrics.THROUGHPUT
+
+
+def baselines_of(overhead: pd.DataFrame) -> list[str]:
+    """The baselines that environments are compared with, in order; without any, those that are there."""
+    compared = overhead[overhead["environment"] != overhead["baseline"]]
+    return list(dict.fromkeys((compared if len(compared) else overhead)["baseline"]))
+
+
+def against(overhead: pd.DataFrame) -> str:
+    """`bare`, or `each one's baseline` where they differ."""
+    names = baselines_of(overhead)
+    return names[0] if len(names) == 1 else "each one's baseline" if names else "its baseline"

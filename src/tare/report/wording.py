@@ -1,0 +1,86 @@
+"""Numbers and lists as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pandas as pd
+
+MINUS = "\N{MINUS SIGN}"
+_BINARY_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value of a table is there."""
+    return value is not None and not pd.isna(value)
+
+
+def decimals(*values: float) -> int:
+    """Decimals that percentages of this size are worth: 2 below 10, none above 100."""
+    largest = max((abs(value) for value in values), default=0.0)
+    return 2 if largest < 10 else 1 if largest < 100 else 0
+
+
+def fixed(value: float, places: int) -> str:
+    """A number with that many decimals, never `-0.00`."""
+    text = f"{value:.{places}f}"
+    return text.removeprefix("-") if float(text) == 0 else text
+
+
+def pct(value: Any) -> str:
+    """A percentage without the sign `%`, empty where there is none."""
+    return fixed(float(value), decimals(float(value))) if is_number(value) else ""
+
+
+def interval(low: Any, high: Any) -> str:
+    """`[low, high]`, empty where there is none."""
+    if not (is_number(low) and is_number(high)):
+        return ""
+    places = decimals(float(low), float(high))
+    return f"[{fixed(float(low), places)}, {fixed(float(high), places)}]"
+
+
+def quantity(value: Any) -> str:
+    """A measured value with four significant digits, thousands set apart; empty where there is none."""
+    if not is_number(value):
+        return ""
+    number = float(value)
+    if abs(number) >= 1000:
+        return f"{number:,.0f}"
+    return f"{number:#.4g}".rstrip(".")
+
+
+def size(value: float) -> str:
+    """Bytes in the largest unit that leaves a number above 1."""
+    number, unit = float(value), 0
+    while abs(number) >= 1024 and unit < len(_BINARY_UNITS) - 1:
+        number, unit = number / 1024, unit + 1
+    return f"{number:.4g} {_BINARY_UNITS[unit]}"
+
+
+def typographic(text: str) -> str:
+    """A number's text with a real minus sign, for print."""
+    return text.replace("-", MINUS)
+
+
+def count(number: int, noun: str) -> str:
+    """`1 cell`, `2 cells`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def listed(items: Iterable[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    names = list(items)
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""
+
+
+def span(values: Sequence[float]) -> str:
+    """`215`, or `210 to 220` where whole numbers differ."""
+    low, high = int(min(values)), int(max(values))
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def sentence(text: str) -> str:
+    """The text with a full stop at its end."""
+    return text if not text or text.endswith((".", "!", "?")) else f"{text}."

@@ -1,0 +1,1 @@
+"""From records to overheads: pairs, estimates with intervals, verdicts. Pure functions only."""

@@ -1,0 +1,201 @@
+"""overhead.csv: one row per cell and environment, baselines included, whether measured or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+import pandas as pd
+
+from tare.records.schema import Record
+from tare.stats import notes, table, verdicts
+from tare.stats.comparable import comparable
+from tare.stats.intervals import Estimate, estimate
+from tare.stats.metrics import Metric, named
+from tare.stats.pairs import Pair, log_time_ratio, pair_up
+from tare.stats.planned import Key, Measured, Planned, read_plan, sort_records
+
+_NOTHING = Measured()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """An environment with its baseline in one cell, before anything is decided.
+
+    Attributes:
+        pairs: the blocks in which both ended well.
+        comparable: as in overhead.csv; empty where there is no pair.
+        estimate: None where there is no pair or the two can't be compared.
+        notes: what is to be said of failed, missing and unused runs.
+    """
+
+    planned: Planned
+    metric: Metric
+    pairs: list[Pair]
+    comparable: str
+    estimate: Estimate | None
+    notes: list[str]
+
+
+def _said_of_runs(
+    planned: Planned, own: Measured, base: Measured | None, used: int, apart: int = 0
+) -> list[str]:
+    """What is to be said of the runs; `base` are those of the baseline, None for a baseline's own row."""
+    total = len(planned.repetitions)
+    found = notes.failures(own.runs.values(), total)
+    unplanned = own.unplanned
+    if base is not None:
+        theirs = [run for repetition, run in base.runs.items() if repetition in planned.repetitions]
+        found += notes.failures(theirs, total, of=planned.baseline)
+        unplanned += base.unplanned
+    if apart:
+        found.append(f"{notes.count(apart, 'block')} not used: the two runs were not measured side by side")
+    if unplanned:
+        found.append(
+            f"{notes.count(unplanned, 'run')} not used: made for other settings or repetitions than planned"
+        )
+    absent = notes.absent(planned.repetitions, own.runs, *([] if base is None else [base.runs]))
+    if absent:
+        found.append(f"{used} of {notes.count(total, 'run' if base is None else 'block')} measured")
+        found += [planned.why_not] if planned.why_not else []
+    return found
+
+
+def compare(
+    planned: Planned, own: Measured, base: Measured, metric: Metric, *, level: float = 0.95
+) -> Comparison:
+    """Pair an environment's runs with its baseline's and estimate the overhead.
+
+    Args:
+        planned: the environment in one cell.
+        own: its runs.
+        base: its baseline's runs.
+        metric: what the overhead is expressed in.
+        level: confidence level of the interval.
+    """
+    pairs, apart = pair_up(base.runs, own.runs)
+    said = comparable(pairs) if pairs else ""
+    ratios = [ratio for pair in pairs if (ratio := log_time_ratio(pair)) is not None]
+    return Comparison(
+        planned=planned,
+        metric=metric,
+        pairs=pairs,
+        comparable=said,
+        estimate=estimate(ratios, metric, level) if said == "yes" else None,
+        notes=_said_of_runs(planned, own, base, len(pairs), len(apart)),
+    )
+
+
+def _needed(found: Estimate, margin_pct: float) -> str:
+    if found.sd is None:
+        return "1 block gives no interval, at least 2 are needed"
+    blocks = verdicts.blocks_needed(found, margin_pct)
+    return (
+        f"about {blocks} blocks would be needed"
+        if blocks
+        else f"over {verdicts.MOST_BLOCKS} blocks would be needed"
+    )
+
+
+def _row(planned: Planned, metric: Metric, verdict: str, said: Sequence[str]) -> dict[str, Any]:
+    return {
+        **planned.cell,
+        "environment": planned.environment,
+        "baseline": planned.baseline,
+        "metric": metric.name,
+        "unit": metric.unit,
+        "blocks": 0,
+        "verdict": verdict,
+        "comparable": "",
+        "note": "; ".join(said),
+    }
+
+
+def _mean(metric: Metric, runs: Iterable[Record]) -> float:
+    """Mean over runs that ended well, which all have a value."""
+    return fmean(value for run in runs if (value := metric.value(run)) is not None)
+
+
+def decide(comparison: Comparison, margin_pct: float) -> dict[str, Any]:
+    """The comparison as a row of overhead.csv."""
+    metric, pairs, found = comparison.metric, comparison.pairs, comparison.estimate
+    if not pairs:
+        return _row(comparison.planned, metric, verdicts.MISSING, comparison.notes)
+    verdict = verdicts.NOT_COMPARABLE if found is None else verdicts.verdict(found, margin_pct)
+    needed = [_needed(found, margin_pct)] if found is not None and verdict == verdicts.INCONCLUSIVE else []
+    baseline = _mean(metric, (pair.baseline for pair in pairs))
+    value = _mean(metric, (pair.platform for pair in pairs))
+    low, high = (found.interval_pct() if found is not None else None) or (None, None)
+    return _row(comparison.planned, metric, verdict, [*needed, *comparison.notes]) | {
+        "blocks": len(pairs),
+        "baseline_value": baseline,
+        "value": value,
+        "performance_overhead_pct": metric.performance_overhead_pct(baseline, value),
+        "estimate_pct": None if found is None else found.pct,
+        "ci_low_pct": low,
+        "ci_high_pct": high,
+        "comparable": comparison.comparable,
+    }
+
+
+def _baseline_row(planned: Planned, own: Measured, metric: Metric) -> dict[str, Any]:
+    """Its own runs, however many of them take part in a comparison."""
+    good = [run for run in own.runs.values() if run.status == "ok"]
+    said = _said_of_runs(planned, own, None, len(good))
+    if not good:
+        return _row(planned, metric, verdicts.MISSING, said)
+    mean = _mean(metric, good)
+    return _row(planned, metric, verdicts.BASELINE, said) | {
+        "blocks": len(good),
+        "baseline_value": mean,
+        "value": mean,
+        "comparable": "yes",
+    }
+
+
+def _why_not(planned: Planned, plan: Mapping[Key, Planned], runs: Mapping[Key, Measured], cell: str) -> str:
+    """Why an environment can't be compared, whatever is measured from now on; empty where it can."""
+    if not planned.usable and (cell, planned.environment) not in runs:
+        return planned.why_not or "it can't be used here"
+    baseline = plan.get((cell, planned.baseline))
+    if baseline is None:
+        return f"its baseline {planned.baseline} is not planned for this cell"
+    if not baseline.usable and (cell, planned.baseline) not in runs:
+        return f"its baseline {planned.baseline} can't be used here: {baseline.why_not}"
+    return ""
+
+
+def overhead(
+    records: Sequence[Record], plan: pd.DataFrame, *, metric: str, margin_pct: float
+) -> pd.DataFrame:
+    """The table of overheads.
+
+    Args:
+        records: all runs, whatever became of them; those of cells or environments not planned are not used.
+        plan: plan.csv as a frame; it says which rows there are.
+        metric: name of the metric (`tare.stats.metrics.METRICS`).
+        margin_pct: the equivalence margin of the study.
+
+    Returns:
+        A frame with the columns and types of `tare.stats.table.COLUMNS`.
+
+    Raises:
+        ValueError: an unknown metric, a margin that is not positive, a plan without a needed column, or two
+            records of one run.
+    """
+    chosen, planned = named(metric), read_plan(plan)
+    verdicts.check_margin(margin_pct)
+    runs = sort_records(records, planned)
+    rows = []
+    for (cell, environment), one in planned.items():
+        own, base = runs.get((cell, environment), _NOTHING), runs.get((cell, one.baseline), _NOTHING)
+        why_not = _why_not(one, planned, runs, cell)
+        if why_not:
+            rows.append(_row(one, chosen, verdicts.NOT_MEASURED, [why_not]))
+        elif one.is_baseline:
+            rows.append(_baseline_row(one, own, chosen))
+        else:
+            rows.append(decide(compare(one, own, base, chosen), margin_pct))
+    return table.frame(rows)

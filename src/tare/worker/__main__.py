@@ -1,0 +1,189 @@
+"""The worker's conversation with its controller.
+
+    controller                               worker
+                                             {"hello": {"protocol": 1, "python": "3.13.5", "t": ...}}
+    {"start": {"framework": "torch", ...}}   {"phase": {"name": "framework_imported", "t": ...}} and further phases
+                                             {"ready": {"parameters": ..., "software": {...}, ...}}
+    {"warmup": {"steps": 10}}                {"warmed": {"durations_s": [...], "first_step_t": ...}}
+    {"turn": {"steps": 4, "settle": 1}}      {"turned": {"settle_s": [...], "durations_s": [...], "started_t": ...}}
+    {"evaluate": {}}                         {"evaluated": {"test_loss": ..., "test_accuracy": ..., ...}}
+    {"stop": {}}                             {"stopped": {"steps_trained": ..., ...}}, then it exits with 0
+
+Whatever goes wrong is answered with {"error": {"reason": "one sentence"}}, the traceback goes to the log, and the
+worker exits with 1. It exits by itself soon after its channel closes. `t` is the monotonic clock in seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import hashlib
+import json
+import math
+import platform
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+from tare.worker import data as data_sets
+from tare.worker import evidence, frameworks
+from tare.worker.channel import EXIT_CHANNEL_CLOSED, Channel, ChannelClosed
+from tare.worker.networks import NETWORKS
+
+PROTOCOL = 1
+
+
+def _finite(value: float) -> Optional[float]:
+    """JSON knows no NaN; a loss that ran away is recorded as missing."""
+    return float(value) if math.isfinite(value) else None
+
+
+class Worker:
+    """One run, from its start message to its stop message."""
+
+    def __init__(self, channel: Channel, inherited: Dict[str, Any]) -> None:
+        self._channel = channel
+        self._inherited = inherited
+        self._trainer: Any = None
+        self._steps_trained = 0
+        self._framework: Any = None
+        self._start: Dict[str, Any] = {}
+        self._resources: Dict[str, Any] = {}
+
+    def start(self, start: Dict[str, Any]) -> None:
+        """Import the framework, build the network, load the data, and say what was found."""
+        self._start = start
+        # before the import: OpenMP may bind this thread to one CPU, and an import may take CPUs away altogether
+        self._resources = evidence.resources()
+        self._framework = frameworks.load(start["framework"])
+        self._phase("framework_imported")
+        self._framework.configure(start["threads"], start["device"])
+        data = data_sets.load(start["data_path"])
+        self._phase("data_ready")
+        network = NETWORKS[start["network"]]
+        self._trainer = self._framework.Trainer(
+            network, data, start["batch_size"], start["seed"], start["device"]
+        )
+        self._phase("model_built")
+        threads = self._framework.thread_count()
+        if threads != start["threads"]:
+            raise RuntimeError(
+                f"{start['framework']} uses {threads} threads although {start['threads']} were asked for"
+            )
+        self._channel.send(
+            "ready",
+            {
+                "parameters": self._trainer.parameters,
+                "items_per_step": start["batch_size"],
+                "software": {"python": platform.python_version(), "libc": " ".join(platform.libc_ver()),
+                             **self._framework.software()},
+                "resources": {
+                    **self._resources,
+                    "framework_threads": threads,
+                    "data_sha256": hashlib.sha256(Path(start["data_path"]).read_bytes()).hexdigest(),
+                },
+                "evidence": evidence.collect(self._inherited),
+                "test_items": len(data.test_y),
+                "classes": int(max(data.train_y.max(), data.test_y.max())) + 1,
+            },
+        )  # fmt: skip
+
+    def warmup(self, message: Dict[str, Any]) -> None:
+        """Untimed steps before the first turn; after them the heap is left in peace."""
+        durations = []
+        first_step_t = None
+        for _ in range(message["steps"]):
+            durations.extend(self._steps(1))
+            first_step_t = first_step_t or time.monotonic()
+        self._check_cpus()
+        if self._start.get("settings") == "quiet":
+            # A collection in the middle of a timed step is noise that a short turn can't average out.
+            gc.collect()
+            gc.freeze()
+            gc.disable()
+        self._channel.send(
+            "warmed", {"durations_s": durations, "first_step_t": first_step_t, "t": time.monotonic()}
+        )
+
+    def _check_cpus(self) -> None:
+        """A framework whose threads were left on fewer CPUs than there are is slow for no reason of the platform."""
+        given, used = self._resources["cpus"], evidence.cpus_of_threads()
+        if len(used) < min(self._start["threads"], len(given)):
+            raise RuntimeError(
+                f"the threads of {self._start['framework']} may use the CPUs {used} only, of {given} that the "
+                "process was given; unset what binds them"
+            )
+
+    def turn(self, message: Dict[str, Any]) -> None:
+        """Settling steps, then timed steps, each timed by itself; a step ends when its result is there."""
+        settle_s = self._steps(message["settle"])
+        started_t = time.monotonic()
+        durations_s = self._steps(message["steps"])
+        self._channel.send(
+            "turned", {"settle_s": settle_s, "durations_s": durations_s, "started_t": started_t}
+        )
+
+    def _steps(self, count: int) -> List[float]:
+        step, clock, durations = self._trainer.step, time.perf_counter, []
+        for _ in range(count):
+            begun = clock()
+            step()
+            durations.append(clock() - begun)
+        self._steps_trained += count
+        return durations
+
+    def evaluate(self, message: Dict[str, Any]) -> None:
+        """Loss and accuracy on the held-out part, and the loss of the last training step."""
+        loss, accuracy = self._trainer.evaluate()
+        self._channel.send(
+            "evaluated",
+            {
+                "training_loss": _finite(self._trainer.loss()),
+                "test_loss": _finite(loss),
+                "test_accuracy": _finite(accuracy),
+                "steps_trained": self._steps_trained,
+            },
+        )
+
+    def _phase(self, name: str) -> None:
+        self._channel.send("phase", {"name": name, "t": time.monotonic()})
+
+
+def converse(channel: Channel, inherited: Dict[str, Any]) -> int:
+    """Answer messages until told to stop; returns the exit status."""
+    worker = Worker(channel, inherited)
+    handlers = {"start": worker.start, "warmup": worker.warmup, "turn": worker.turn, "evaluate": worker.evaluate}
+    try:
+        channel.send(
+            "hello", {"protocol": PROTOCOL, "python": platform.python_version(), "t": time.monotonic()}
+        )
+        while True:
+            name, message = channel.receive()
+            if name == "stop":
+                channel.send("stopped", {"t": time.monotonic()})
+                return 0
+            if name not in handlers:
+                raise ValueError(f"unknown message {name!r}")
+            handlers[name](message)
+    except ChannelClosed:
+        return EXIT_CHANNEL_CLOSED
+    except Exception as error:
+        traceback.print_exc()
+        sys.stderr.flush()
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        channel.send("error", {"reason": reason[:500], "type": type(error).__name__})
+        return 1
+
+
+def main() -> int:
+    """Entry point of `python -m tare.worker`."""
+    parser = argparse.ArgumentParser(prog="tare.worker", description="Takes turns of training steps.")
+    parser.add_argument("--inherited", default="{}", help="what launch.py saw, as JSON")
+    arguments = parser.parse_args()
+    return converse(Channel.take_over_standard_streams(), json.loads(arguments.inherited))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

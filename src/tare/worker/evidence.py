@@ -1,0 +1,142 @@
+"""What a process sees of the place it runs in, read from inside. Nothing here is what the launcher said it would be.
+
+Linux only; what can't be read is left out, never guessed.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts", "time")
+MARKER_FILES = ("/.dockerenv", "/run/.containerenv", "/.singularity.d")
+_STATUS_KEYS = ("Seccomp", "CapEff", "CapBnd", "NoNewPrivs", "Speculation_Store_Bypass")
+# A limit above this is how cgroup v1 writes "none".
+_NO_LIMIT_BYTES = 1 << 60
+
+
+def _text(path: str) -> Optional[str]:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return None
+
+
+def _namespaces() -> Dict[str, str]:
+    found = {}
+    for name in NAMESPACES:
+        try:
+            found[name] = os.readlink("/proc/self/ns/" + name)
+        except OSError:
+            continue
+    return found
+
+
+def _root_mount() -> Optional[str]:
+    """Source, type and options of the mount at /; the last one listed is the one in force."""
+    found = None
+    for line in (_text("/proc/self/mountinfo") or "").splitlines():
+        fields, _, rest = line.partition(" - ")
+        parts = fields.split()
+        if len(parts) > 4 and parts[4] == "/":
+            found = parts[3] + " " + " ".join(rest.split()[:2])
+    return found
+
+
+def _cgroup_limits(*file_names: str) -> List[str]:
+    """The contents of limit files in the process's own cgroup and those above it, for cgroup v2 and v1."""
+    contents = []
+    for line in (_text("/proc/self/cgroup") or "").splitlines():
+        _, controllers, path = line.split(":", 2)
+        for base in {"/sys/fs/cgroup", *("/sys/fs/cgroup/" + c for c in [controllers] if c)}:
+            folder = Path(base + path)
+            for candidate in [folder, *folder.parents]:
+                if not str(candidate).startswith("/sys/fs/cgroup"):
+                    break
+                for name in file_names:
+                    content = _text(str(candidate / name))
+                    if content is not None:
+                        contents.append(content)
+    return contents
+
+
+def memory_limit_bytes() -> Optional[int]:
+    """The smallest memory limit of any cgroup around this process; None where there is none."""
+    limits = [int(c) for c in _cgroup_limits("memory.max", "memory.limit_in_bytes") if c.isdigit()]
+    limits = [limit for limit in limits if limit < _NO_LIMIT_BYTES]
+    return min(limits) if limits else None
+
+
+def cpu_quota() -> Optional[float]:
+    """The CPUs' worth of time that the cgroups allow (1.5 = one and a half CPUs); None where there is no quota."""
+    quotas = []
+    for content in _cgroup_limits("cpu.max"):
+        parts = content.split()
+        if len(parts) == 2 and parts[0] != "max":
+            quotas.append(int(parts[0]) / int(parts[1]))
+    v1 = [int(c) for c in _cgroup_limits("cpu.cfs_quota_us") if c.lstrip("-").isdigit()]
+    periods = [int(c) for c in _cgroup_limits("cpu.cfs_period_us") if c.isdigit()]
+    quotas.extend(q / p for q, p in zip(v1, periods) if q > 0 and p > 0)
+    return min(quotas) if quotas else None
+
+
+def resources() -> Dict[str, Any]:
+    """What this process may use. Two runs that differ here were not given the same machine."""
+    return {
+        "cpus": sorted(os.sched_getaffinity(0)),
+        "cpu_quota": cpu_quota(),
+        "memory_limit_bytes": memory_limit_bytes(),
+        "memory_total_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+    }
+
+
+def cpus_of_threads() -> List[int]:
+    """The CPUs that any thread of this process may use."""
+    found = set()
+    for task in os.listdir("/proc/self/task"):
+        try:
+            found |= os.sched_getaffinity(int(task))
+        except OSError:
+            continue  # the thread ended meanwhile
+    return sorted(found)
+
+
+def _shm_bytes() -> Optional[int]:
+    try:
+        stat = os.statvfs("/dev/shm")
+    except OSError:
+        return None
+    return stat.f_blocks * stat.f_frsize
+
+
+def collect(inherited: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
+    """Everything by which an environment can be told, as plain JSON values.
+
+    Args:
+        inherited: what `launch.py` saw of the variables that the engine passed.
+    """
+    status = {}
+    for line in (_text("/proc/self/status") or "").splitlines():
+        key, _, value = line.partition(":")
+        if key in _STATUS_KEYS:
+            status[key] = value.strip()
+    return {
+        "boot_id": _text("/proc/sys/kernel/random/boot_id"),
+        "kernel": platform.release(),
+        "host_name": platform.node(),
+        "namespaces": _namespaces(),
+        "cgroup": (_text("/proc/self/cgroup") or "").splitlines(),
+        "root_mount": _root_mount(),
+        "marker_files": [path for path in MARKER_FILES if os.path.exists(path)],
+        "uid": os.getuid(),
+        "gid": os.getgid(),
+        "uid_map": (_text("/proc/self/uid_map") or "").split(),
+        "status": status,
+        "shm_bytes": _shm_bytes(),
+        "open_files_limit": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+        "transparent_hugepages": _text("/sys/kernel/mm/transparent_hugepage/enabled"),
+        "inherited": inherited or {},
+    }

@@ -1,0 +1,24 @@
+"""The weights that training starts from, the same in every framework."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tare.worker.networks import Network
+
+
+def initial_weights(network: Network, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Weights and biases of each layer that has any, in order: float32, shaped as `Network.parameter_shapes` says.
+
+    "xavier" is Caffe's: uniform in +-sqrt(3 / fan_in), biases 0. Raises ValueError for an initialiser not known here.
+    """
+    if network.initialiser != "xavier":
+        raise ValueError(f"network {network.name}: initialiser {network.initialiser!r} is not known; use 'xavier'")
+    initial = []
+    for layer, shapes in enumerate(network.parameter_shapes()):
+        # RandomState, since numpy promises only for it that the numbers stay the same from one version to another.
+        random = np.random.RandomState(np.random.MT19937(np.random.SeedSequence([seed, layer])))
+        bound = (3.0 / shapes.fan_in) ** 0.5
+        weights = random.uniform(-bound, bound, shapes.weights).astype(np.float32)
+        initial.append((weights, np.zeros(shapes.biases, np.float32)))
+    return initial

@@ -1,0 +1,35 @@
+"""First stage inside an environment: give the worker exactly the variables it was meant to have, then become the worker.
+
+    python -I -S launch.py NAME=VALUE ... -- PROGRAM ARGUMENT ...
+
+Engines add variables of their own (and apptainer passes the host's on), so that the same study would run under other
+settings in each environment. Here every inherited variable is dropped. The names of the dropped ones are handed on as
+evidence, with the values of those by which engines and batch systems mark their jobs; other values may be secrets.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+MARKERS = ("container", "SLURM_JOB_ID", "SLURM_STEP_ID", "KUBERNETES_SERVICE_HOST", "APPTAINER_CONTAINER",
+           "APPTAINER_NAME", "SINGULARITY_CONTAINER", "SINGULARITY_NAME")  # fmt: skip
+
+
+def main(arguments: list[str]) -> None:
+    """Replace this process by the program after `--`; never returns unless the program can't be started."""
+    if "--" not in arguments:
+        sys.exit("launch.py: '--' is missing between the variables and the program")
+    split = arguments.index("--")
+    assignments, program = arguments[:split], arguments[split + 1 :]
+    variables = dict(assignment.split("=", 1) for assignment in assignments)
+    inherited = {
+        "names": sorted(os.environ),
+        "markers": {name: os.environ[name] for name in MARKERS if name in os.environ},
+    }
+    os.execve(program[0], [*program, "--inherited", json.dumps(inherited)], variables)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,297 @@
+"""overhead.csv: every kind of row."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.unit.factory import SOFTWARE, plan, record, study
+
+from tare.stats import table
+from tare.stats.overhead import overhead
+
+NO_DOCKER = ("docker does not answer", "Start it with `systemctl start docker`.")
+
+
+def run(records, planned, metric="throughput_images_per_sec", margin_pct=2.0) -> pd.DataFrame:
+    return overhead(records, planned, metric=metric, margin_pct=margin_pct)
+
+
+def row(frame: pd.DataFrame, environment: str = "docker", cell: str = "lenet-torch") -> pd.Series:
+    found = frame[(frame["environment"] == environment) & (frame["cell"] == cell)]
+    assert len(found) == 1
+    return found.iloc[0]
+
+
+def quiet(**other):
+    """A study without noise: every number is known."""
+    return study(**({"process_noise": 0.0, "turn_noise": 0.0} | other))
+
+
+def test_the_columns_and_the_order_of_the_rows():
+    frame = run(*study(cells=["lenet-torch", "fcn-r-torch"]))
+    assert frame.dtypes.astype(str).to_dict() == table.COLUMNS
+    assert list(zip(frame["cell"], frame["environment"], strict=True)) == [
+        ("fcn-r-torch", "bare"),
+        ("fcn-r-torch", "docker"),
+        ("lenet-torch", "bare"),
+        ("lenet-torch", "docker"),
+    ]
+
+
+def test_rows_are_in_an_order_for_people_whatever_the_order_of_measuring():
+    environments = {"bare": "bare", "chroot": "bare", "apptainer": "chroot", "bare-again": "bare"}
+    planned = plan(["a-b16", "a-b2"], environments).sample(frac=1, random_state=3)
+    frame = run([], planned)
+    assert list(frame["cell"].unique()) == ["a-b2", "a-b16"]
+    assert list(frame["environment"][:4]) == ["bare", "bare-again", "chroot", "apptainer"]
+
+
+@pytest.mark.parametrize("schedule", ["lockstep", "sequential"])
+def test_known_answer_of_an_injected_slow_down(schedule):
+    records, planned = quiet(schedule=schedule)
+    by_throughput = row(run(records, planned))
+    assert by_throughput["estimate_pct"] == pytest.approx(2.912621)
+    assert by_throughput["performance_overhead_pct"] == pytest.approx(2.912621)
+    assert by_throughput["baseline_value"] == pytest.approx(6400)
+    assert by_throughput["value"] == pytest.approx(6400 / 1.03)
+    assert (by_throughput["unit"], by_throughput["blocks"]) == ("images/s", 6)
+    assert by_throughput["verdict"] == "slower"
+    by_time = row(run(records, planned, "second_per_batch"))
+    assert by_time["estimate_pct"] == pytest.approx(3.0)
+    assert by_time["performance_overhead_pct"] == pytest.approx(3.0)
+    assert by_time["unit"] == "s"
+
+
+def test_a_noisy_study_finds_it_within_its_interval():
+    found = row(run(*study(repetitions=20, rounds=30)))
+    assert found["ci_low_pct"] < 2.912621 < found["ci_high_pct"]
+    assert found["ci_high_pct"] - found["ci_low_pct"] < 1
+
+
+def test_the_baseline_has_a_row_of_its_own():
+    found = row(run(*quiet()), "bare")
+    assert found["verdict"] == "baseline"
+    assert found["value"] == found["baseline_value"] == pytest.approx(6400)
+    assert found[["estimate_pct", "ci_low_pct", "ci_high_pct"]].isna().all()
+    assert (found["comparable"], found["note"], found["blocks"]) == ("yes", "", 6)
+
+
+def test_means_are_over_the_shared_blocks_only():
+    records, planned = quiet(repetitions=3)
+    # bare was twice as fast in a block that docker failed in
+    records = [r for r in records if r.repetition < 3]
+    records += [
+        record(repetition=3, step_s=0.005),
+        record(environment="docker", repetition=3, status="failed"),
+    ]
+    found = row(run(records, planned))
+    assert found["blocks"] == 2
+    assert found["baseline_value"] == pytest.approx(6400)
+    assert found["note"] == "1 of 3 runs failed: the worker was killed for memory"
+
+
+def test_failed_runs_of_the_baseline_are_counted_in_both_rows():
+    records, planned = quiet()
+    records[0] = record(status="timeout", reason="no answer within 60 s.")
+    frame = run(records, planned)
+    assert row(frame, "bare")["note"] == "1 of 6 runs timed out: no answer within 60 s"
+    assert row(frame)["note"] == "1 of 6 runs of bare timed out: no answer within 60 s"
+    assert row(frame)["blocks"] == 5
+
+
+def test_different_reasons_are_all_said():
+    records, planned = quiet(repetitions=4)
+    reasons = {1: "disk full", 2: "killed", 3: "killed"}
+    records = [
+        record(environment="docker", repetition=r.repetition, status="failed", reason=reasons[r.repetition])
+        if r.environment == "docker" and r.repetition in reasons
+        else r
+        for r in records
+    ]
+    note = row(run(records, planned))["note"]
+    assert "3 of 4 runs failed: killed (2 times); disk full" in note
+    assert "1 block gives no interval, at least 2 are needed" in note
+
+
+def test_a_study_that_is_under_way():
+    records, planned = quiet()
+    found = row(run([r for r in records if r.repetition <= 4], planned))
+    assert found["blocks"] == 4
+    assert found["note"] == "4 of 6 blocks measured"
+    assert found["verdict"] == "slower"
+
+
+def test_nothing_measured_yet():
+    frame = run([], plan())
+    assert list(frame["verdict"]) == ["missing", "missing"]
+    assert list(frame["note"]) == ["0 of 6 runs measured", "0 of 6 blocks measured"]
+    assert list(frame["blocks"]) == [0, 0]
+
+
+def test_all_runs_failed():
+    records = [record(repetition=n) for n in range(1, 7)]
+    records += [record(environment="docker", repetition=n, status="failed") for n in range(1, 7)]
+    found = row(run(records, plan()))
+    assert found["verdict"] == "missing"
+    assert found["note"] == "6 of 6 runs failed: the worker was killed for memory"
+
+
+def test_one_block_is_inconclusive_without_interval():
+    found = row(run(*quiet(repetitions=1)))
+    assert found["verdict"] == "inconclusive"
+    assert found["estimate_pct"] == pytest.approx(2.912621)
+    assert pd.isna(found["ci_low_pct"])
+    assert "at least 2 are needed" in found["note"]
+
+
+def test_an_inconclusive_row_says_how_many_blocks_it_would_take():
+    found = row(run(*study(factors={"bare": 1, "docker": 1.0}, process_noise=0.06, seed=5)))
+    assert found["verdict"] == "inconclusive"
+    assert found["note"].startswith("about ")
+    assert found["note"].endswith(" blocks would be needed")
+
+
+def test_an_unusable_environment_says_why_and_what_to_do():
+    frame = run([record(repetition=n) for n in range(1, 7)], plan(unusable={"docker": NO_DOCKER}))
+    found = row(frame)
+    assert found["verdict"] == "not measured"
+    assert found["note"] == "docker does not answer. Start it with `systemctl start docker`"
+    assert (found["blocks"], found["comparable"]) == (0, "")
+    assert row(frame, "bare")["verdict"] == "baseline"
+
+
+def test_a_cell_that_no_machine_here_can_measure():
+    frame = run([], plan(["lenet-torch"], unusable_cells={"lenet-torch": ("no V100 here", "")}))
+    assert list(frame["verdict"]) == ["not measured"] * 2
+    assert list(frame["note"]) == ["no V100 here"] * 2
+
+
+def test_an_environment_whose_own_baseline_is_unusable_or_not_planned():
+    environments = {"bare": "bare", "chroot": "bare", "docker": "chroot"}
+    frame = run([], plan(environments=environments, unusable={"chroot": ("not root", "Use sudo.")}))
+    assert row(frame)["verdict"] == "not measured"
+    assert row(frame)["note"] == "its baseline chroot can't be used here: not root. Use sudo"
+    frame = run([], plan(environments={"bare": "bare", "docker": "chroot"}))
+    assert row(frame)["note"] == "its baseline chroot is not planned for this cell"
+
+
+def test_each_environment_is_compared_with_its_own_baseline():
+    records, planned = quiet(
+        factors={"bare": 1.0, "chroot": 1.02, "docker": 1.02 * 1.03}, baselines={"docker": "chroot"}
+    )
+    frame = run(records, planned)
+    assert row(frame, "chroot")["verdict"] == "slower, within margin"
+    assert row(frame, "docker")["estimate_pct"] == pytest.approx(2.912621)
+    assert row(frame, "docker")["baseline_value"] == pytest.approx(row(frame, "chroot")["value"])
+
+
+def test_what_was_measured_stays_when_the_engine_is_gone_later():
+    records, planned = quiet()
+    planned.loc[planned["environment"] == "docker", ["status", "reason"]] = [
+        "unusable",
+        "docker does not answer",
+    ]
+    found = row(run([r for r in records if r.repetition <= 4], planned))
+    assert (found["verdict"], found["blocks"]) == ("slower", 4)
+    assert found["note"] == "4 of 6 blocks measured; docker does not answer"
+
+
+def test_an_environment_added_later_uses_the_blocks_that_hold_both():
+    records, planned = quiet(factors={"bare": 1.0, "docker": 1.03, "podman": 1.01})
+    is_podman = planned["environment"] == "podman"
+    planned = planned[~is_podman | (planned["repetition"] > 4)]
+    frame = run([r for r in records if r.environment != "podman" or r.repetition > 4], planned)
+    assert (row(frame, "podman")["blocks"], row(frame, "podman")["note"]) == (2, "")
+    assert row(frame, "docker")["blocks"] == 6
+
+
+def test_incomparable_runs_decide_nothing():
+    records, planned = quiet()
+    records[1] = records[1].model_copy(update={"software": SOFTWARE | {"torch": "2.12.0"}})
+    found = row(run(records, planned))
+    assert found["verdict"] == "not comparable"
+    assert "torch is 2.13.0+cpu in bare and 2.12.0 in docker" in found["comparable"]
+    assert pd.isna(found["estimate_pct"])
+    # the paper's formula is printed all the same
+    assert found["performance_overhead_pct"] == pytest.approx(2.912621)
+
+
+def test_records_of_another_specification_are_not_mixed_in():
+    records, planned = quiet()
+    records[0] = records[0].model_copy(update={"spec_hash": "older"})
+    found = row(run(records, planned))
+    assert found["blocks"] == 5
+    assert found["note"] == (
+        "1 run not used: made for other settings or repetitions than planned; 5 of 6 blocks measured"
+    )
+
+
+def test_records_of_repetitions_that_are_no_longer_planned_are_not_used():
+    records, planned = quiet()
+    found = row(run(records, planned[planned["repetition"] <= 4]))
+    assert found["blocks"] == 4
+    assert found["note"] == "4 runs not used: made for other settings or repetitions than planned"
+
+
+def test_a_half_replaced_block_is_not_used():
+    records, planned = quiet()
+    late = [t.model_copy(update={"started_t": t.started_t + 1000}) for t in records[1].turns]
+    records[1] = records[1].model_copy(update={"turns": late})
+    found = row(run(records, planned))
+    assert found["blocks"] == 5
+    assert found["note"] == "1 block not used: the two runs were not measured side by side"
+
+
+def test_records_outside_the_plan_change_nothing():
+    records, planned = quiet()
+    more = [record(environment="podman"), record(cell="fcn-r-torch")]
+    pd.testing.assert_frame_equal(run(records, planned), run(records + more, planned))
+
+
+def test_the_order_of_the_records_does_not_matter():
+    records, planned = study()
+    shuffled = list(records)
+    random.Random(5).shuffle(shuffled)
+    pd.testing.assert_frame_equal(run(records, planned), run(shuffled, planned))
+
+
+@pytest.mark.parametrize("factor", [0.25, 3.0])
+def test_the_unit_of_time_does_not_matter(factor):
+    one, planned = study()
+    other, _ = study(step_s=0.01 * factor)
+    columns = ["performance_overhead_pct", "estimate_pct", "ci_low_pct", "ci_high_pct"]
+    np.testing.assert_allclose(
+        run(one, planned)[columns].astype(float), run(other, planned)[columns].astype(float), rtol=1e-6
+    )
+
+
+def test_the_table_survives_the_disk(tmp_path):
+    frame = run(*study(cells=["lenet-torch", "fcn-r-torch"]))
+    frame.to_csv(tmp_path / "overhead.csv", index=False)
+    pd.testing.assert_frame_equal(table.read(tmp_path / "overhead.csv"), frame)
+    empty = run([], plan(unusable={"docker": NO_DOCKER}))
+    empty.to_csv(tmp_path / "overhead.csv", index=False)
+    pd.testing.assert_frame_equal(table.read(tmp_path / "overhead.csv"), empty)
+
+
+def test_a_plan_read_from_disk_with_its_empty_fields(tmp_path):
+    records, planned = study()
+    planned.to_csv(tmp_path / "plan.csv", index=False)
+    for options in ({}, {"dtype": str, "keep_default_na": False}):
+        read = pd.read_csv(tmp_path / "plan.csv", **options)
+        pd.testing.assert_frame_equal(run(records, read), run(records, planned))
+
+
+def test_clear_refusals():
+    records, planned = quiet()
+    with pytest.raises(
+        ValueError, match="two records of cell lenet-torch, environment bare, repetition 1; keep one"
+    ):
+        run([*records, records[0]], planned)
+    with pytest.raises(ValueError, match="lacks the column 'baseline'"):
+        run(records, planned.drop(columns="baseline"))
+    with pytest.raises(ValueError, match="margin_pct is 0"):
+        run(records, planned, margin_pct=0)

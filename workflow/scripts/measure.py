@@ -1,0 +1,18 @@
+"""Rules measure_*: one block."""
+
+from pathlib import Path
+
+from tare.campaign.job import Place, measure
+from tare.campaign.script import running
+
+with running(snakemake.log[0]):
+    measure(
+        Path(snakemake.params.study_dir),
+        snakemake.wildcards.cell,
+        int(snakemake.wildcards.repetition),
+        data=Path(snakemake.input.data),
+        seconds=snakemake.params.seconds,
+        again=snakemake.params.again,
+        place=Place(**snakemake.params.place),
+        wait=snakemake.params.wait,
+    )

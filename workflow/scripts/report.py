@@ -1,0 +1,25 @@
+"""Rule report: the study as one self-contained page."""
+
+from pathlib import Path
+
+import pandas as pd
+
+import tare
+from tare.campaign import freeze
+from tare.campaign.script import running
+from tare.campaign.state import current_records
+from tare.report import page
+from tare.stats import read
+
+with running(snakemake.log[0]):
+    study_dir = Path(snakemake.params.study_dir)
+    study, plan = freeze.read(study_dir)
+    page.write(
+        Path(snakemake.output.page),
+        study={**study.model_dump(), "tare_version": tare.__version__},
+        overhead=read(Path(snakemake.input.overhead)),
+        runs=pd.read_parquet(snakemake.input.runs),
+        plan=plan,
+        records=list(current_records(study_dir, plan)),
+        figures_svg={Path(p).stem: Path(p).read_text(encoding="utf-8") for p in snakemake.input.figures},
+    )

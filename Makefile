@@ -15,7 +15,9 @@ ACTIVE := PATH="$(BIN):$$PATH"
 
 # Apptainer's environments are measured where its program is, as Snakemake's own flag asks.
 DEPLOYMENT := $(if $(shell command -v apptainer || command -v singularity),--sdm apptainer)
-DRY_RUN := $(filter -n -np --dry-run --dryrun,$(ARGS))
+# What ARGS says about the study holds for its summary too; there is none where nothing was measured.
+SUMMARY := $(patsubst study=%,%,$(filter study=%,$(ARGS))) $(patsubst results=%,--results %,$(filter results=%,$(ARGS)))
+NO_RUN := $(filter -n -np --dry-run --dryrun --dag --rulegraph --filegraph --lint --report -h --help,$(ARGS))
 
 .PHONY: help
 help: ## list what there is
@@ -27,9 +29,9 @@ help: ## list what there is
 	@echo "  ARGS='...'        more options, for run: snakemake's, for test: pytest's, for lock: --upgrade"
 
 .PHONY: run
-run: setup ## measure the quick study, or another: make run ARGS='--configfile config/studies/NAME.yaml'
+run: setup ## measure the quick study, or another: make run ARGS='--config study=NAME'
 	@$(ACTIVE) snakemake --cores all $(DEPLOYMENT) $(ARGS)
-	$(if $(DRY_RUN),,@$(ACTIVE) tare summary)
+	$(if $(NO_RUN),,@$(ACTIVE) tare summary $(SUMMARY))
 
 .PHONY: test
 test: setup-dev ## run the tests

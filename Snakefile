@@ -30,7 +30,9 @@ rule all:
     input:
         records=session.records,
         table=session.path("overhead.csv"),
-        tables=collect(session.path("tables", "overhead.{ending}"), ending=TABLE_ENDINGS),
+        tables=collect(
+            session.path("tables", "overhead.{ending}"), ending=TABLE_ENDINGS
+        ),
         figures=collect(
             session.path("figures", "{figure}.{ending}"),
             figure=["overhead", "throughput"],

@@ -158,6 +158,7 @@ def record(
         "variables": {"HOME": "/tmp/run", "OMP_NUM_THREADS": str(threads)},
         "arguments": [environment, "python3", "-m", "tare.worker"],
         "phases": {"requested": 90.0, "started": 90.2, "warm": 99.0, "finished": 110.0},
+        "warmup_s": [0.05, 0.02, 0.02],
         "turns": list(turns or ()),
         "metrics": metrics if status == "ok" else Metrics(),
         "software": dict(software),

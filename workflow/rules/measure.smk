@@ -9,21 +9,19 @@ for group in session.groups:
         input:
             begin=session.nothing,
             data=ancient(session.path("data", "digits.npz")),
-            plan=ancient(session.path("plan.csv")),
         output:
             records=update(session.record_patterns(group)),
+        log:
+            session.path("logs", "{cell}", "{repetition}", "block.log"),
         wildcard_constraints:
             cell="|".join(group.cells),
             repetition="|".join(str(repetition) for repetition in group.repetitions),
+        priority: session.priority
+        threads: workflow.cores
         params:
-            study_dir=session.path(),
             seconds=session.seconds,
             again=session.again,
             place=session.place,
             wait=session.campaign.options.wait,
-        threads: workflow.cores
-        priority: session.priority
-        log:
-            session.path("logs", "{cell}", "{repetition}", "block.log"),
         script:
             "../scripts/measure.py"

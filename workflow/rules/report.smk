@@ -3,7 +3,9 @@ rule tables:
         overhead=session.path("overhead.csv"),
         code=sources("report"),
     output:
-        tables=collect(session.path("tables", "overhead.{ending}"), ending=TABLE_ENDINGS),
+        tables=collect(
+            session.path("tables", "overhead.{ending}"), ending=TABLE_ENDINGS
+        ),
     log:
         session.path("logs", "tables.log"),
     script:
@@ -13,12 +15,12 @@ rule tables:
 rule figure_overhead:
     input:
         overhead=session.path("overhead.csv"),
-        study=session.path("study.json"),
+        plan=session.plan,
         code=sources("report"),
     output:
-        figures=collect(session.path("figures", "overhead.{ending}"), ending=FIGURE_ENDINGS),
-    params:
-        study_dir=session.path(),
+        figures=collect(
+            session.path("figures", "overhead.{ending}"), ending=FIGURE_ENDINGS
+        ),
     log:
         session.path("logs", "figure_overhead.log"),
     script:
@@ -30,7 +32,9 @@ rule figure_throughput:
         runs=session.path("runs.parquet"),
         code=sources("report"),
     output:
-        figures=collect(session.path("figures", "throughput.{ending}"), ending=FIGURE_ENDINGS),
+        figures=collect(
+            session.path("figures", "throughput.{ending}"), ending=FIGURE_ENDINGS
+        ),
     log:
         session.path("logs", "figure_throughput.log"),
     script:
@@ -41,14 +45,13 @@ rule report:
     input:
         overhead=session.path("overhead.csv"),
         runs=session.path("runs.parquet"),
-        plan=session.path("plan.csv"),
-        study=session.path("study.json"),
-        figures=collect(session.path("figures", "{figure}.svg"), figure=["overhead", "throughput"]),
+        plan=session.plan,
+        figures=collect(
+            session.path("figures", "{figure}.svg"), figure=["overhead", "throughput"]
+        ),
         code=sources("report", "stats"),
     output:
         page=session.path("report.html"),
-    params:
-        study_dir=session.path(),
     log:
         session.path("logs", "report.log"),
     script:

@@ -8,6 +8,6 @@ from tare.campaign.state import current_records
 from tare.records.collect import table
 
 with running(snakemake.log[0]):
-    study_dir = Path(snakemake.params.study_dir)
+    study_dir = Path(snakemake.output.runs).parent
     _, plan = freeze.read(study_dir)
     table(current_records(study_dir, plan), study_dir).to_parquet(snakemake.output.runs, index=False)

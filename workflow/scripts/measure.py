@@ -7,7 +7,7 @@ from tare.campaign.script import running
 
 with running(snakemake.log[0]):
     measure(
-        Path(snakemake.params.study_dir),
+        Path(snakemake.output.records[0]).parents[3],
         snakemake.wildcards.cell,
         int(snakemake.wildcards.repetition),
         data=Path(snakemake.input.data),

@@ -5,11 +5,12 @@ from pathlib import Path
 from tare.campaign import freeze
 from tare.campaign.script import running
 from tare.campaign.state import current_records
-from tare.stats import overhead, write
+from tare.records.store import write_atomically
+from tare.stats.overhead import overhead
 
 with running(snakemake.log[0]):
-    study_dir = Path(snakemake.params.study_dir)
+    study_dir = Path(snakemake.output.overhead).parent
     study, plan = freeze.read(study_dir)
     records = list(current_records(study_dir, plan))
     frame = overhead(records, plan, metric=study.metric, margin_pct=study.margin_pct)
-    write(frame, Path(snakemake.output.overhead))
+    write_atomically(Path(snakemake.output.overhead), frame.to_csv(index=False, lineterminator="\n"))

@@ -9,10 +9,10 @@ from tare.campaign import freeze
 from tare.campaign.script import running
 from tare.campaign.state import current_records
 from tare.report import page
-from tare.stats import read
+from tare.stats.table import read
 
 with running(snakemake.log[0]):
-    study_dir = Path(snakemake.params.study_dir)
+    study_dir = Path(snakemake.output.page).parent
     study, plan = freeze.read(study_dir)
     page.write(
         Path(snakemake.output.page),

@@ -1,9 +1,10 @@
-"""A study as it stands: its plan, what is measured of it, and what this call is to measure. Changes nothing on disk."""
+"""A study as it stands: its plan, what is measured of it, and what is to be measured now. Changes nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
@@ -13,12 +14,18 @@ import pandas as pd
 
 from tare.campaign import options as call_options
 from tare.campaign.options import Options
-from tare.campaign.probing import cell_refusals, probe, refusals
+from tare.campaign.probing import absent_gpus, cell_refusals, probe, refusals
 from tare.campaign.state import BlockState, Status, states
 from tare.plan import table
 from tare.plan.errors import StudyError, nearest
+from tare.plan.matrix import cells
+from tare.plan.specification import threads, usable_cpus
 from tare.plan.study import Environment, Study, load
 from tare.plan.table import Refusal, State
+from tare.platforms import Availability
+
+# What a block waits for when the study was begun with more threads than this process has CPUs.
+_CPUS = "CPUs"
 
 
 @dataclass(frozen=True)
@@ -28,7 +35,9 @@ class Campaign:
     Attributes:
         plan: the plan as it is to be from now on (frame of `tare.plan.table.COLUMNS`).
         began: whether a plan was on disk already.
-        down: environments of the plan whose engine can't be used now, with the reason.
+        states: every block of the plan with its state, in the order of measuring.
+        down: what blocks that are to be measured need and is not there now, with the reason: the name of an
+            environment, `the GPU of CELL`, or `CPUs`.
         notes: sentences for the user.
     """
 
@@ -36,7 +45,8 @@ class Campaign:
     study: Study
     plan: pd.DataFrame
     began: bool
-    down: Mapping[str, Refusal]
+    states: list[BlockState] = field(repr=False)
+    down: Mapping[str, Refusal] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     plan_text_on_disk: str = field(default="", repr=False)
 
@@ -61,19 +71,14 @@ class Campaign:
         return self.study_dir / "data" / "digits.npz"
 
     @cached_property
-    def states(self) -> list[BlockState]:
-        """Every block of the plan with its state, in the order of measuring."""
-        return states(self.study_dir, self.plan)
-
-    @cached_property
     def to_measure(self) -> list[BlockState]:
         """The blocks that this call measures, in their order."""
-        return [state for state in self.states if self._wanted(state) and not self._down_in(state)]
+        return [state for state in self.states if self.wanted(state) and not self.obstacles(state)]
 
     @cached_property
     def held_up(self) -> list[BlockState]:
-        """The blocks that this call would measure if their engines could be used."""
-        return [state for state in self.states if self._wanted(state) and self._down_in(state)]
+        """The blocks that this call would measure if what they need were there."""
+        return [state for state in self.states if self.wanted(state) and self.obstacles(state)]
 
     @property
     def records(self) -> list[Path]:
@@ -97,15 +102,18 @@ class Campaign:
         """Upper bound on the time that this call measures."""
         return sum(self.block_seconds(len(state.paths)) for state in self.to_measure)
 
-    def _wanted(self, state: BlockState) -> bool:
+    def wanted(self, state: BlockState) -> bool:
+        """Whether this call is to measure the block, were everything there that it needs."""
         options = self.options
         if options.only and not any(fnmatchcase(state.block.cell, pattern) for pattern in options.only):
             return False
         again = options.redo or (options.retry_failed and state.status is Status.FAILED)
         return again or not state.status.finished
 
-    def _down_in(self, state: BlockState) -> bool:
-        return any(name in self.down for name in state.block.environments)
+    def obstacles(self, state: BlockState) -> list[str]:
+        """What the block needs that is not there now: keys of `down`."""
+        needed = (*state.block.environments, _gpu_of(state.block.cell), _CPUS)
+        return [name for name in needed if name in self.down]
 
 
 def look(config: Mapping[str, Any], root: Path, *, apptainer_asked: bool) -> Campaign:
@@ -121,17 +129,10 @@ def look(config: Mapping[str, Any], root: Path, *, apptainer_asked: bool) -> Cam
     options = call_options.parse(config, root)
     study = load(options.study_file)
     plan_file = options.results / study.name / "plan.csv"
-    began = plan_file.exists()
-    if not began:
-        found = probe((e.engine for e in study.environments), apptainer_asked=apptainer_asked)
-        refused = refusals(study, study.environments, found)
-        _insist(study.environments, refused)
-        study, refused = _settle_fallbacks(study, refused)
-        for name in options.add:
-            _addable(study, name)
-        campaign = _campaign(options, study, table.first_state(study, refused), began, {}, (), "")
-    else:
+    if plan_file.exists():
         campaign = _continue(options, study, plan_file, apptainer_asked)
+    else:
+        campaign = _begin(options, study, apptainer_asked)
     unmatched = table.patterns_without_match(options.only, campaign.plan)
     if unmatched:
         names = table.cell_names(campaign.plan)
@@ -139,56 +140,133 @@ def look(config: Mapping[str, Any], root: Path, *, apptainer_asked: bool) -> Cam
     return campaign
 
 
+def _begin(options: Options, study: Study, apptainer_asked: bool) -> Campaign:
+    _addable(study, options.add)
+    found = probe((e.engine for e in study.environments), apptainer_asked=apptainer_asked)
+    study, refused = _settle_fallbacks(study, refusals(study, study.environments, found))
+    _insist(study.environments, options.add, refused)
+    study = study.model_copy(update={"threads": threads(study)})
+    return _campaign(options, study, table.first_state(study, refused))
+
+
 def _continue(options: Options, study: Study, plan_file: Path, apptainer_asked: bool) -> Campaign:
+    _addable(study, options.add)
     on_disk = table.read(plan_file)
     state = table.state_of(on_disk)
-    known = state.environments | set(state.refused)
-    study = _keep_fallbacks(study, known)
-    for name in options.add:
-        _addable(study, name)
-    new = [e for e in study.environments if e.name not in known]
-    added = [study.environment(name) for name in options.add if name not in state.environments]
-    found = probe((e.engine for e in _with_baselines(study, [*new, *added])), apptainer_asked=apptainer_asked)
-    refused = refusals(study, [*new, *added], found)
-    _insist([e for e in new if e.name not in options.add], refused)
-    for environment in added:
-        if environment.name in refused:
-            _insist([environment.model_copy(update={"optional": False})], refused)
-    joining = [e.name for e in [*new, *added] if e.name not in refused]
-    state = table.next_state(study, state, list(dict.fromkeys(joining)), refused)
-    campaign = _campaign(options, study, state, True, {}, (), plan_file.read_text(encoding="utf-8"))
-    waiting = {name for s in campaign.states if campaign._wanted(s) for name in s.block.environments}
-    if not waiting:
-        return campaign
-    needed = [study.environment(name) for name in waiting]
-    asked = probe((e.engine for e in _with_baselines(study, needed)), apptainer_asked=apptainer_asked)
-    down = refusals(study, needed, asked)
-    return _campaign(options, study, state, True, down, (), campaign.plan_text_on_disk)
+    study = _keep_fallbacks(study, state.environments | set(state.refused))
+    study, short, notes = _settle_threads(study, plan_file.with_name("study.json"))
+    coming = _coming(study, state, on_disk, options.add)
+    refused = refusals(study, coming, _probe(study, coming, apptainer_asked))
+    _insist(coming, options.add, refused)
+    state = table.next_state(study, state, [e.name for e in coming if e.name not in refused], refused)
+    campaign = replace(
+        _campaign(options, study, state, table.settled(on_disk)),
+        began=True,
+        notes=notes,
+        plan_text_on_disk=plan_file.read_bytes().decode("utf-8", "replace"),
+    )
+    return replace(campaign, down=_missing_now(campaign, apptainer_asked) | short)
 
 
 def _campaign(
-    options: Options, study: Study, state: State, began: bool, down: Mapping[str, Refusal],
-    notes: tuple[str, ...], on_disk: str,
-) -> Campaign:  # fmt: skip
-    plan = table.build(study, state, cell_refusals(study))
-    return Campaign(options, study, plan, began, down, notes, on_disk)
+    options: Options,
+    study: Study,
+    state: State,
+    settled: Mapping[tuple[str, str], Refusal | None] | None = None,
+) -> Campaign:
+    plan = table.build(study, state, cell_refusals(study, settled=settled))
+    return Campaign(options, study, plan, False, states(options.results / study.name, plan))
 
 
-def _insist(environments: list[Environment], refused: Mapping[str, Refusal]) -> None:
-    """Stop where an environment that is not optional can't be used."""
+def _coming(study: Study, state: State, on_disk: pd.DataFrame, add: Iterable[str]) -> list[Environment]:
+    """Environments that get a place in the plan now.
+
+    They are new in the study, or asked for by --config add, or could not be used and are described otherwise
+    now, or have another baseline than they were measured with.
+    """
+    planned = {str(row.environment): row for row in on_disk.drop_duplicates("environment").itertuples()}
+    unpaired = table.unpaired(study, state)
+
+    def comes(entry: Environment) -> bool:
+        if entry.name in state.environments:
+            return entry.name in unpaired
+        if entry.name not in state.refused or entry.name in add or not entry.optional:
+            return True
+        row = planned[entry.name]
+        return bool((row.engine, row.baseline) != (entry.engine, entry.baseline))
+
+    return [entry for entry in study.environments if comes(entry)]
+
+
+def _missing_now(campaign: Campaign, apptainer_asked: bool) -> dict[str, Refusal]:
+    """What the blocks that are to be measured count on and is not there now."""
+    study = campaign.study
+    wanted = [state.block for state in campaign.states if campaign.wanted(state)]
+    names, waiting = {n for block in wanted for n in block.environments}, {block.cell for block in wanted}
+    needed = [e for e in study.environments if e.name in names]
+    absent = absent_gpus(cell for cell in cells(study) if cell.name in waiting)
+    away = {_gpu_of(name): refusal for name, refusal in absent.items()}
+    return refusals(study, needed, _probe(study, needed, apptainer_asked)) | away
+
+
+def _gpu_of(cell: str) -> str:
+    return f"the GPU of {cell}"
+
+
+def _settle_threads(study: Study, study_file: Path) -> tuple[Study, dict[str, Refusal], tuple[str, ...]]:
+    """Threads that the study leaves open stay those of its first run, however many CPUs this call may use.
+
+    Otherwise a call from a shell with fewer CPUs would take every record for stale.
+
+    Returns:
+        The study, what is in the way of measuring it, and what the user should know.
+    """
+    if study.threads is not None:
+        return study, {}, ()
+    cpus = usable_cpus()
+    count = _threads_of(study_file) or cpus
+    study = study.model_copy(update={"threads": count})
+    begun = f"the study was begun with {count} threads"
+    anew = f"`threads: {cpus}` in the study measures it anew"
+    if count > cpus:
+        reason = f"{begun}, and this process may use only {cpus} CPUs"
+        return study, {_CPUS: Refusal(reason, f"Give it {count}; {anew}.")}, ()
+    return study, {}, (f"Runs have {count} threads, since {begun}; {anew}.",) if count < cpus else ()
+
+
+def _threads_of(study_file: Path) -> int | None:
+    try:
+        count = json.loads(study_file.read_bytes())["threads"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return count if type(count) is int and count > 0 else None
+
+
+def _insist(environments: Iterable[Environment], add: Iterable[str], refused: Mapping[str, Refusal]) -> None:
+    """Stop where an environment that is asked for and not optional can't be used."""
     for environment in environments:
         refusal = refused.get(environment.name)
-        if refusal is not None and not environment.optional:
+        if refusal is None or (environment.optional and environment.name not in add):
+            continue
+        why = f"{refusal.reason.rstrip('.')}. {refusal.remedy}".strip()
+        if environment.name in add:
+            raise StudyError(f"--config add={environment.name}: it can't be used: {why}")
+        raise StudyError(
+            f"The environment {environment.name!r} can't be used: {why} "
+            "(Or mark it `optional: true` in the study, or take it out.)"
+        )
+
+
+def _addable(study: Study, add: Iterable[str]) -> None:
+    names = {e.name: e for e in study.environments}
+    for name in add:
+        if name not in names:
+            raise StudyError(f"--config add={name}: the study has no such environment{nearest(name, names)}")
+        if names[name].fallback:
             raise StudyError(
-                f"The environment {environment.name!r} can't be used: {refusal.reason.rstrip('.')}. {refusal.remedy} "
-                f"(Or mark it `optional: true` in the study, or take it out.)"
+                f"--config add={name}: it is a fallback, measured only where nothing else could be when "
+                "the study was begun; take `fallback: true` away in the study."
             )
-
-
-def _addable(study: Study, name: str) -> None:
-    names = [e.name for e in study.environments]
-    if name not in names:
-        raise StudyError(f"--config add={name}: the study has no such environment{nearest(name, names)}")
 
 
 def _settle_fallbacks(study: Study, refused: dict[str, Refusal]) -> tuple[Study, dict[str, Refusal]]:
@@ -209,10 +287,11 @@ def _without(study: Study, names: set[str]) -> Study:
     return study.model_copy(update={"environments": kept})
 
 
-def _with_baselines(study: Study, environments: list[Environment]) -> list[Environment]:
+def _probe(study: Study, environments: list[Environment], apptainer_asked: bool) -> dict[str, Availability]:
+    """Ask the engines of these environments and of all that they are compared with."""
     found = list(environments)
     for environment in found:
         baseline = study.environment(environment.baseline)
         if baseline not in found:
             found.append(baseline)
-    return found
+    return probe((e.engine for e in found), apptainer_asked=apptainer_asked)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import groupby
 
 from tare.campaign.campaign import Campaign
 from tare.campaign.job import duration
@@ -11,52 +10,66 @@ from tare.campaign.state import Status
 
 
 def plan_text(campaign: Campaign) -> str:
-    """How many cells, blocks and runs, what is left of them, how long it may take, and what can't be measured."""
+    """How many cells, blocks, runs; what is left of them, how long it may take, what can't be measured."""
     plan, study = campaign.plan, campaign.study
     measured = plan[plan["status"] == "measure"]
     todo = campaign.to_measure
     runs = sum(len(state.paths) for state in todo)
+    names = [e.name for e in study.environments if e.name in set(measured["environment"])]
+    names = [e.name for e in study.environments if e.name in set(measured["environment"])]
     lines = [
-        f"Study {study.name}: {plan['cell'].nunique()} cells, {len(campaign.states)} blocks, {len(measured)} runs "
-        f"in {', '.join(dict.fromkeys(measured['environment'])) or 'no environment'}."
+        f"Study {study.name}: {plan['cell'].nunique()} cells, {len(campaign.states)} blocks, "
+        f"{len(measured)} runs in {', '.join(names) or 'no environment'}."
     ]
     if todo:
-        lines.append(
-            f"To be measured now: {len(todo)} blocks, {runs} runs, at most about {duration(campaign.most_seconds_left)}."
-        )
+        left = duration(campaign.most_seconds_left)
+        lines.append(f"To be measured now: {len(todo)} blocks, {runs} runs, at most about {left}.")
     else:
         lines.append("Nothing is to be measured now.")
     why = Counter(state.status for state in todo)
     if why[Status.STALE]:
         lines.append(
-            f"{why[Status.STALE]} blocks are measured again because the study asks for something else of them now; "
-            "the old records go to superseded/."
+            f"{why[Status.STALE]} blocks are measured again because the study asks for something else of "
+            "them now; the old records go to superseded/."
         )
     if why[Status.INTERRUPTED]:
         lines.append(f"{why[Status.INTERRUPTED]} interrupted blocks are measured again whole.")
     if why[Status.UNREADABLE]:
         lines.append(f"{why[Status.UNREADABLE]} blocks with damaged records are measured again.")
-    lines += [f"{text}." for text in not_measured(campaign)]
-    for state in campaign.held_up[:1]:
-        names = [name for name in state.block.environments if name in campaign.down]
-        refusal = campaign.down[names[0]]
-        lines.append(
-            f"{len(campaign.held_up)} blocks wait for {', '.join(names)}: {refusal.reason.rstrip('.')}. {refusal.remedy}"
-        )
-    return "\n".join([*lines, *campaign.notes])
+    return "\n".join(lines + [f"{text}." for text in not_measured(campaign)] + waiting(campaign))
 
 
 def not_measured(campaign: Campaign) -> list[str]:
-    """A sentence for each environment (or cell) that can't be measured here."""
+    """A sentence for each reason why an environment (or a cell in it) can't be measured here."""
     rows = campaign.plan[campaign.plan["status"] == "unusable"]
+    all_cells = campaign.plan["cell"].nunique()
+    cells_of: dict[tuple[str, str, str], list[str]] = {}
+    for row in rows.drop_duplicates(["environment", "reason", "remedy", "cell"]).itertuples():
+        key = str(row.environment), str(row.reason), str(row.remedy)
+        cells_of.setdefault(key, []).append(str(row.cell))
+    environments_of: dict[tuple[str, str, str], list[str]] = {}
+    for (environment, reason, remedy), names in sorted(cells_of.items()):
+        where = "" if len(names) == all_cells else f" in {', '.join(sorted(names))}"
+        environments_of.setdefault((where, reason, remedy), []).append(environment)
+    return [
+        f"Not measured: {', '.join(names)}{where}: {_why(reason, remedy)}"
+        for (where, reason, remedy), names in environments_of.items()
+    ]
+
+
+def waiting(campaign: Campaign) -> list[str]:
+    """A sentence for each thing that planned blocks need and is not there now; then the campaign's notes."""
+    count = Counter(name for state in campaign.held_up for name in campaign.obstacles(state))
     sentences = []
-    keys = sorted({(r.environment, r.reason, r.remedy, r.cell) for r in rows.itertuples()})
-    for (environment, reason, remedy), group in groupby(keys, key=lambda key: key[:3]):
-        named = [key[3] for key in group]
-        everywhere = len(named) == campaign.plan["cell"].nunique()
-        which = environment if everywhere else f"{environment} in {', '.join(named)}"
-        sentences.append(f"Not measured: {which}: {reason.rstrip('.')}. {remedy}".strip().rstrip("."))
-    return sentences
+    for name, blocks in count.items():
+        refusal = campaign.down[name]
+        wait = "1 block waits" if blocks == 1 else f"{blocks} blocks wait"
+        sentences.append(f"{wait} for {name}: {_why(refusal.reason, refusal.remedy)}.")
+    return [*sentences, *campaign.notes]
+
+
+def _why(reason: str, remedy: str) -> str:
+    return f"{reason.rstrip('.')}. {remedy}".strip().rstrip(".")
 
 
 def status_counts(campaign: Campaign) -> dict[str, int]:

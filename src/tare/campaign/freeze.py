@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,16 +25,23 @@ def begin(campaign: Campaign, say: Callable[[str], None]) -> Lock:
     lock = Lock(campaign.study_dir / ".lock", f"The study {campaign.study.name!r}", "a run of the study")
     try:
         lock.acquire(wait=campaign.options.wait, say=say)
-        on_disk = campaign.plan_file.read_text(encoding="utf-8") if campaign.plan_file.exists() else ""
+        on_disk = ""
+        if campaign.plan_file.exists():
+            on_disk = campaign.plan_file.read_bytes().decode("utf-8", "replace")
         if on_disk != campaign.plan_text_on_disk:
-            lock.release()
             raise StudyError(
-                f"Another run changed the plan of study {campaign.study.name!r} while this one waited; start it again."
+                f"Another run changed the plan of study {campaign.study.name!r} while this one waited; "
+                "start it again."
             )
         table.write(campaign.plan_file, campaign.plan)
         table.write_if_changed(campaign.study_file, campaign.study.model_dump_json(indent=1) + "\n")
+    except StudyError:
+        lock.release()
+        raise
     except OSError as error:
-        raise StudyError(f"{error.filename or campaign.study_dir}: {error.strerror}; results can't be written.") from error
+        lock.release()
+        where = error.filename or campaign.study_dir
+        raise StudyError(f"{where}: {error.strerror or error}; results can't be written.") from error
     return lock
 
 
@@ -43,13 +51,18 @@ def read(study_dir: Path) -> tuple[Study, pd.DataFrame]:
     Raises:
         StudyError: the study was never begun, or a file is damaged.
     """
-    import json
-
     path = study_dir / "study.json"
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise StudyError(f"{study_dir} holds no study; `snakemake` begins one.") from None
     except (OSError, ValueError) as error:
-        raise StudyError(f"{path} can't be read ({error}); delete it and run the study again.") from error
-    return parse(content, str(path)), table.read(study_dir / "plan.csv")
+        raise StudyError(
+            f"{path} can't be read ({error}); run the study again, which writes it anew."
+        ) from error
+    try:
+        study = parse(content, str(path))
+    except StudyError as error:
+        words = str(error).rstrip(".")
+        raise StudyError(f"{words}; run the study again, which writes this file anew.") from error
+    return study, table.read(study_dir / "plan.csv")

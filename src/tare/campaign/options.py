@@ -7,18 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tare.plan.errors import StudyError, nearest
+from tare.plan.errors import StudyError, nearest, shown
 
 # key -> what it does, for messages and for config/README.md
 KEYS = {
     "study": "Name of a study in `config/studies/`, or the path of a study's YAML file.",
     "results": "Folder that takes the results of all studies.",
-    "only": "Pattern (or several, separated by commas) of cell names: only these are measured; tables hold all.",
+    "only": "Pattern of cell names, or several with commas: only these are measured; tables hold all.",
     "redo": "true: measure again what is measured already; the old records go to `superseded/`.",
     "retry_failed": "true: measure the blocks again in which a run failed.",
-    "add": "Environments (separated by commas) that could not be used when the study was begun, to be added now.",
+    "add": "Environments, with commas, to be added that could not be used when the study was begun.",
     "lock": "What to do when another run uses the study or the machine: `wait` for it, or `stop`.",
 }
+# what holds where a key is left out, in the same words
+DEFAULTS = {"study": "quick", "results": "results", "redo": "false", "retry_failed": "false", "lock": "wait"}
 
 
 @dataclass(frozen=True)
@@ -45,17 +47,17 @@ def parse(config: Mapping[str, Any], root: Path) -> Options:
     """
     for key in config:
         if key not in KEYS:
-            raise StudyError(f"--config {key}: unknown key{nearest(key, KEYS)}")
-    lock = str(config.get("lock", "wait"))
+            raise StudyError(f"--config {key}: unknown key{nearest(str(key), KEYS)}")
+    lock = _text(config, "lock")
     if lock not in ("wait", "stop"):
         raise StudyError(f"--config lock={lock}: must be `wait` or `stop`.")
     return Options(
-        study_file=study_file(str(config.get("study", "quick")), root),
-        results=Path(str(config.get("results", "results"))),
-        only=_list(config.get("only")),
+        study_file=study_file(_text(config, "study"), root),
+        results=Path(_text(config, "results")).expanduser(),
+        only=_list(config, "only"),
         redo=_flag(config, "redo"),
         retry_failed=_flag(config, "retry_failed"),
-        add=_list(config.get("add")),
+        add=_list(config, "add"),
         wait=lock == "wait",
     )
 
@@ -67,24 +69,53 @@ def study_file(value: str, root: Path) -> Path:
         StudyError: there is no such study.
     """
     if value.endswith((".yaml", ".yml")) or "/" in value:
-        path = Path(value)
-        if not path.is_file():
-            raise StudyError(f"There is no study file {value}; give the path of a YAML file, or a name.")
+        path = Path(value).expanduser()
+        if not _is_file(path):
+            raise StudyError(
+                f"--config study={value}: there is no such file; "
+                "give the path of a YAML file, or a study's name."
+            )
         return path
     folder = root / "config" / "studies"
     path = folder / f"{value}.yaml"
-    if not path.is_file():
-        raise StudyError(
-            f"There is no study {value!r} in {folder}{nearest(value, [p.stem for p in folder.glob('*.yaml')])}"
-        )
+    if not _is_file(path):
+        known = [p.stem for p in folder.glob("*.yaml")]
+        raise StudyError(f"--config study={value}: there is no such study in {folder}{nearest(value, known)}")
     return path
 
 
-def _list(value: Any) -> tuple[str, ...]:
-    if value is None or value == "":
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name too long, a folder that can't be looked into
+        return False
+
+
+def _text(config: Mapping[str, Any], key: str) -> str:
+    value = config.get(key, DEFAULTS[key])
+    # Snakemake makes a number of what looks like one: a study may be called 2024
+    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+        raise StudyError(
+            f"--config {key}: must be text, not {shown(value)}; give a value, or leave the key out."
+        )
+    return str(value)
+
+
+def _list(config: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    """The parts of a list; an empty one is refused.
+
+    With `only=$CELL redo=true` and no CELL, everything would be measured again.
+    """
+    if key not in config:
         return ()
-    parts = value if isinstance(value, list) else str(value).split(",")
-    return tuple(str(part).strip() for part in parts if str(part).strip())
+    value = config[key]
+    parts = value if isinstance(value, list) else ["" if value is None else value]
+    if not all(isinstance(part, str | int) and not isinstance(part, bool) for part in parts):
+        raise StudyError(f"--config {key}: must be names separated by commas, not {shown(value)}.")
+    names = [name.strip() for part in parts for name in str(part).split(",")]
+    if not any(names):
+        raise StudyError(f"--config {key}: is empty; name something, or leave the key out.")
+    return tuple(dict.fromkeys(name for name in names if name))
 
 
 def _flag(config: Mapping[str, Any], key: str) -> bool:
@@ -92,5 +123,5 @@ def _flag(config: Mapping[str, Any], key: str) -> bool:
     if isinstance(value, str) and value.lower() in ("true", "false"):
         value = value.lower() == "true"
     if not isinstance(value, bool):
-        raise StudyError(f"--config {key}={value}: must be true or false.")
+        raise StudyError(f"--config {key}: must be true or false, not {shown(value)}.")
     return value

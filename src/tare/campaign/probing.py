@@ -10,6 +10,7 @@ from tare.plan.matrix import cells
 from tare.plan.study import Environment, Study
 from tare.plan.table import Refusal
 from tare.platforms import Availability
+from tare.records.schema import CellKey
 from tare.telemetry import gpu
 
 _WITHOUT_FLAG = Availability(
@@ -29,7 +30,8 @@ def probe(engines: Iterable[str], *, apptainer_asked: bool) -> dict[str, Availab
 
     def one(engine: str) -> Availability:
         availability = platforms.create(engine).probe()
-        return _WITHOUT_FLAG if engine == "apptainer" and availability.usable and not apptainer_asked else availability
+        unasked = engine == "apptainer" and not apptainer_asked
+        return _WITHOUT_FLAG if unasked and availability.usable else availability
 
     with ThreadPoolExecutor(max_workers=max(len(wanted), 1)) as pool:
         return dict(zip(wanted, pool.map(one, wanted), strict=True))
@@ -55,35 +57,79 @@ def refusals(
     return refused
 
 
-def cell_refusals(study: Study, gpus: list[str] | None = None) -> dict[tuple[str, str], Refusal]:
-    """Combinations of cell and environment that can't be measured here, whatever the engines say.
+def absent_gpus(cells_asked: Iterable[CellKey], gpus: list[str] | None = None) -> dict[str, Refusal]:
+    """Names of the cells that want a GPU that is not here, with reason and remedy.
 
     Args:
         gpus: the names of the GPUs here; None asks NVML, and only if a cell wants one.
     """
-    refused: dict[tuple[str, str], Refusal] = {}
+    absent: dict[str, Refusal] = {}
     present = gpus
-    for cell in cells(study):
-        refusal = None
-        if cell.gpu != "none":
-            present = gpu.names() if present is None else present
-            matching = gpu.matching(cell.gpu, present)
-            if len(matching) < cell.gpus_per_learner * cell.learners or not matching:
-                here = f"; here: {', '.join(present)}" if present else ""
-                count = cell.gpus_per_learner * cell.learners
-                many = f"{count} x " if matching else ""
-                refusal = Refusal(
-                    f"no {many}{cell.gpu} here{here}", f"Run the study on a machine with {many}{cell.gpu}."
-                )
-            elif cell.gpus_per_learner > 1:
-                refusal = Refusal("several GPUs per learner are not built yet", "Use gpus_per_learner: 1.")
-        if refusal is None and cell.learners > 1:
-            refusal = Refusal("several learners are not built yet", "Use learners: 1.")
+    for cell in cells_asked:
+        if cell.gpu == "none":
+            continue
+        present = gpu.names() if present is None else present
+        matching = gpu.matching(cell.gpu, present)
+        count = cell.gpus_per_learner * cell.learners
+        if len(matching) < count:
+            here = f"; here: {', '.join(present)}" if present else ""
+            many = f"{count} x " if matching else ""
+            absent[cell.name] = Refusal(
+                f"no {many}{cell.gpu} here{here}", f"Run the study on a machine with {many}{cell.gpu}."
+            )
+    return absent
+
+
+def cell_refusals(
+    study: Study,
+    gpus: list[str] | None = None,
+    settled: Mapping[tuple[str, str], Refusal | None] | None = None,
+) -> dict[tuple[str, str], Refusal]:
+    """Combinations of cell and environment that can't be measured here, whatever the engines say.
+
+    Args:
+        gpus: as in `absent_gpus`.
+        settled: what the plan says already (see `tare.plan.table.settled`); it stays as it is.
+    """
+    settled = settled or {}
+    begun = {cell for cell, _ in settled}
+    found = cells(study)
+    absent = absent_gpus((cell for cell in found if cell.name not in begun), gpus)
+    refused: dict[tuple[str, str], Refusal] = {}
+    for cell in found:
+        own: dict[str, Refusal | None] = {}
         for environment in study.environments:
+            key = cell.name, environment.name
+            own[environment.name] = (
+                settled[key] if key in settled else absent.get(cell.name) or _not_built(cell, environment)
+            )
+        for environment in study.environments:
+            refusal = own[environment.name]
+            if refusal is None and (cell.name, environment.name) not in settled:
+                refusal = _baseline_refused(study, environment, own)
             if refusal is not None:
                 refused[cell.name, environment.name] = refusal
-            elif cell.gpu != "none" and environment.engine not in ("bare", "bubblewrap"):
-                refused[cell.name, environment.name] = Refusal(
-                    f"passing a GPU into {environment.engine} is not built yet", "Use gpu: none, or bare."
-                )
     return refused
+
+
+def _not_built(cell: CellKey, environment: Environment) -> Refusal | None:
+    """What this version of Tare does not do yet."""
+    if cell.learners > 1:
+        return Refusal("several learners are not built yet", "Use learners: 1.")
+    if cell.gpus_per_learner > 1:
+        return Refusal("several GPUs per learner are not built yet", "Use gpus_per_learner: 1.")
+    if cell.gpu != "none" and environment.engine not in ("bare", "bubblewrap"):
+        return Refusal(f"passing a GPU into {environment.engine} is not built yet", "Use gpu: none, or bare.")
+    return None
+
+
+def _baseline_refused(
+    study: Study, environment: Environment, own: Mapping[str, Refusal | None]
+) -> Refusal | None:
+    """A run without its baseline would compare nothing."""
+    while not environment.is_baseline:
+        environment = study.environment(environment.baseline)
+        refusal = own[environment.name]
+        if refusal is not None:
+            return Refusal(f"its baseline {environment.name} can't be used: {refusal.reason}", refusal.remedy)
+    return None

@@ -89,6 +89,12 @@ class Session:
         self.begin()
         return []
 
+    def plan(self, wildcards: Any = None) -> list[str]:
+        """Input function: plan and study as they were frozen; in a dry run before the first run there are none."""
+        self.begin()
+        files = (self.campaign.plan_file, self.campaign.study_file)
+        return [str(path) for path in files if path.exists()]
+
     def priority(self, wildcards: Any) -> int:
         """The planned order as Snakemake's priority: the first block has the highest."""
         state = self._state(wildcards)
@@ -135,15 +141,21 @@ class Session:
             return  # --dag, --summary and the like
         say(plan_text(self.campaign))
         if not (self._workflow.dryrun or self._workflow.touch):
-            scheduler = self._workflow.scheduling_settings.scheduler
-            if scheduler != "greedy":
-                raise StudyError(
-                    f"Snakemake's scheduler is {scheduler!r}, which does not keep the planned order; call it with the "
-                    "project's profile (profiles/default, read when Snakemake is called from the project's folder) "
-                    "or with --scheduler greedy."
-                )
-            self._lock = freeze.begin(self.campaign, say)
-            self._since = time.time()
+            try:
+                self._take_over()
+            except (StudyError, LockHeld) as error:
+                raise SystemExit(f"Tare: {error}") from None
+
+    def _take_over(self) -> None:
+        scheduler = self._workflow.scheduling_settings.scheduler
+        if scheduler != "greedy":
+            raise StudyError(
+                f"Snakemake's scheduler is {scheduler!r}, which does not keep the planned order; call it with the "
+                "project's profile (profiles/default, read when Snakemake is called from the project's folder) "
+                "or with --scheduler greedy."
+            )
+        self._lock = freeze.begin(self.campaign, say)
+        self._since = time.time()
 
     def _rule_of(self, state: BlockState) -> str:
         names = tuple(sorted(state.block.environments))

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import get_args
 
 import pandas as pd
 
 from tare.plan.table import Block, blocks
 from tare.records import store
 from tare.records.schema import Record
+from tare.records.schema import Status as RecordStatus
 
 
 class Status(Enum):
@@ -47,25 +49,26 @@ def states(study_dir: Path, plan: pd.DataFrame) -> list[BlockState]:
 
 def state(study_dir: Path, block: Block) -> BlockState:
     """The state of one block."""
-    paths = tuple(
-        store.path_of(study_dir, block.cell, block.repetition, name) for name in block.environments
-    )
-    found = {
-        _status(path, spec_hash) for path, spec_hash in zip(paths, block.spec_hashes, strict=True)
-    }
+    paths = tuple(store.path_of(study_dir, block.cell, block.repetition, name) for name in block.environments)
+    found = {_status(path, spec_hash) for path, spec_hash in zip(paths, block.spec_hashes, strict=True)}
     # the worst of the runs decides
     order = (Status.UNREADABLE, Status.STALE, Status.INTERRUPTED, Status.MISSING, Status.FAILED, Status.DONE)
-    return BlockState(block, paths, next(status for status in order if status in found))
+    worst = next(status for status in order if status in found)
+    if worst is Status.MISSING and (study_dir / "interrupted" / block.cell / str(block.repetition)).is_dir():
+        worst = Status.INTERRUPTED
+    return BlockState(block, paths, worst)
 
 
 def _status(path: Path, spec_hash: str) -> Status:
-    # Two keys are all that is needed, so the record is not validated here: a plan has many thousands of them.
+    # Two keys are all that is needed, so the record is not validated here: a plan may have thousands.
     try:
         content = json.loads(path.read_bytes())
         status, found = content["status"], content["spec_hash"]
     except FileNotFoundError:
         return Status.MISSING
     except (OSError, ValueError, KeyError, TypeError):
+        return Status.UNREADABLE
+    if status not in get_args(RecordStatus):
         return Status.UNREADABLE
     if found != spec_hash:
         return Status.STALE
@@ -75,10 +78,10 @@ def _status(path: Path, spec_hash: str) -> Status:
 
 
 def current_records(study_dir: Path, plan: pd.DataFrame) -> Iterator[Record]:
-    """The records that the tables are made from: those of the plan, final, and of the specification it has now.
+    """The records that tables are made from: those of the plan, final, and of the specification it has now.
 
     Raises:
-        BadRecord: one of them is damaged.
+        BadRecord: one of them is damaged, or lies at another's place.
     """
     for block in blocks(plan):
         for name, spec_hash in zip(block.environments, block.spec_hashes, strict=True):
@@ -86,4 +89,15 @@ def current_records(study_dir: Path, plan: pd.DataFrame) -> Iterator[Record]:
             if path.exists():
                 record = store.read(path)
                 if record.spec_hash == spec_hash and record.status != "interrupted":
+                    _check_place(path, record, (block.cell, block.repetition, name))
                     yield record
+
+
+def _check_place(path: Path, record: Record, place: tuple[str, int, str]) -> None:
+    """A record copied to another's place would be counted under a wrong label: the hash holds no names."""
+    found = record.cell.name, record.repetition, record.environment
+    if found != place:
+        raise store.BadRecord(
+            f"{path} is the record of cell {found[0]}, repetition {found[1]}, environment {found[2]}; "
+            "move it away and its block is measured again."
+        )

@@ -16,12 +16,13 @@ from tare.worker.frameworks import FRAMEWORKS
 
 
 def doctor() -> int:
-    """Print the machine, the environments and the frameworks; 0 if at least one comparison can be made here."""
+    """Print the machine, the environments and the frameworks; 0 if a comparison can be made here."""
     console = Console(width=min(shutil.get_terminal_size((100, 24)).columns, 120), highlight=False)
     machine = host.describe()
     console.print(
         f"{machine['cpu']}, {machine['usable_cpus']} of {machine['logical_cpus']} CPUs usable, "
-        f"{machine['memory_bytes'] / 2**30:.0f} GiB, {machine['operating_system']}, kernel {machine['kernel']}"
+        f"{machine['memory_bytes'] / 2**30:.0f} GiB, {machine['operating_system']}, "
+        f"kernel {machine['kernel']}"
         f"{', virtual machine' if machine['virtual_machine'] else ''}; "
         f"GPUs: {', '.join(gpu.names()) or 'none'}; load {os.getloadavg()[0]:.1f}"
     )

@@ -30,7 +30,11 @@ def parser() -> argparse.ArgumentParser:
     command.set_defaults(run=lambda arguments: doctor.doctor())
     for name, run, text in (
         ("plan", study.plan, "what a study would measure, and how long that may take; measures nothing"),
-        ("status", study.status, "what of a study is done, failed, missing; exit status 1 while a run failed"),
+        (
+            "status",
+            study.status,
+            "what of a study is done, failed, missing; exit status 1 while a run failed",
+        ),
         ("summary", study.summary, "the study's overheads; exit status 1 while a run failed"),
     ):
         command = commands.add_parser(name, help=text, description=text)
@@ -45,7 +49,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns its exit status: 0 fine, 1 a run failed or something is not as asked, 2 wrong usage."""
+    """Run a command; returns its exit status: 0 fine, 1 a run failed or not as asked, 2 wrong usage."""
     parsed = parser().parse_args(arguments)
     try:
         status: int = parsed.run(parsed)
@@ -54,6 +58,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except BrokenPipeError:
         return 0
+    except OSError as error:
+        print(
+            f"tare: {error.filename or 'a file'} can't be read: {error.strerror or error}.", file=sys.stderr
+        )
+        return 1
     except KeyboardInterrupt:
         return 130
     return status

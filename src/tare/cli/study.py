@@ -6,22 +6,20 @@ import shutil
 from argparse import Namespace
 from pathlib import Path
 
-from tare import stats
 from tare.campaign import freeze
 from tare.campaign.campaign import Campaign, look
-from tare.campaign.describe import not_measured, plan_text, status_counts
+from tare.campaign.describe import not_measured, plan_text, status_counts, waiting
 from tare.campaign.job import duration
-from tare.campaign.state import Status, current_records
+from tare.campaign.state import Status
 from tare.plan.errors import StudyError
-from tare.report import text
-
-
-
+from tare.records import store
 
 
 def _campaign(arguments: Namespace) -> Campaign:
     config = {"study": arguments.study, "results": str(arguments.results)}
-    return look(config, Path.cwd(), apptainer_asked=shutil.which("apptainer") is not None)
+    # as `make run` does, which passes --sdm apptainer where the program is
+    asked = any(shutil.which(program) for program in ("apptainer", "singularity"))
+    return look(config, Path.cwd(), apptainer_asked=asked)
 
 
 def plan(arguments: Namespace) -> int:
@@ -41,22 +39,15 @@ def status(arguments: Namespace) -> int:
     left = f"; at most about {duration(campaign.most_seconds_left)} left" if campaign.to_measure else ""
     print(f"Study {campaign.study.name}: of {len(campaign.states)} blocks {said}{left}.")
     failed = _failures(campaign)
-    for line in [*(f"{sentence}." for sentence in not_measured(campaign)), *failed]:
+    for line in [*(f"{sentence}." for sentence in not_measured(campaign)), *waiting(campaign), *failed]:
         print(line)
-    if campaign.held_up:
-        names = sorted(campaign.down)
-        print(
-            f"{len(campaign.held_up)} blocks wait for {', '.join(names)}: {campaign.down[names[0]].reason}. "
-            f"{campaign.down[names[0]].remedy}"
-        )
     return 1 if failed else 0
 
 
 def _failures(campaign: Campaign) -> list[str]:
-    if not any(state.status is Status.FAILED for state in campaign.states):
-        return []
     lines = []
-    for record in current_records(campaign.study_dir, campaign.plan):
+    failed = (state for state in campaign.states if state.status is Status.FAILED)
+    for record in (store.read(path) for state in failed for path in state.paths):
         if record.failure is not None:
             where = f"{record.cell.name}, repetition {record.repetition}, {record.environment}"
             lines.append(f"Failed: {where} ({record.failure.stage}): {record.failure.reason}")
@@ -67,12 +58,16 @@ def _failures(campaign: Campaign) -> list[str]:
 
 def summary(arguments: Namespace) -> int:
     """Print the overheads and where the report is."""
+    # here, since they load what draws the figures, which the other commands do not need
+    from tare.report import text
+    from tare.stats.table import read as read_overhead
+
     campaign = _campaign(arguments)
     overhead_file, report = campaign.study_dir / "overhead.csv", campaign.study_dir / "report.html"
     if not overhead_file.exists():
         raise StudyError(f"{overhead_file} is not there yet; `make run` or `snakemake --cores all` makes it.")
     freeze.read(campaign.study_dir)
-    print(text.summary(stats.read(overhead_file)))
+    print(text.summary(read_overhead(overhead_file)))
     failed = _failures(campaign)
     for line in failed:
         print(line)

@@ -1,6 +1,7 @@
-"""The 1,797 handwritten digits that scikit-learn ships (UCI's Optical Recognition of Handwritten Digits, its test part).
+"""The 1,797 handwritten digits that scikit-learn ships (of UCI's set for optical recognition, the test part).
 
-They are 8x8 grey values from 0 to 16; here they are scaled to 28x28 pixels from 0 to 1, the input of MNIST's networks.
+They are 8x8 grey values from 0 to 16; here they are scaled to 28x28 pixels from 0 to 1, the input of MNIST's
+networks.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _SPLIT_SEED = 0
 
 
 def arrays() -> dict[str, np.ndarray]:
-    """The set, split: train_x float32 [1437, 28, 28, 1], train_y int64 [1437], test_x [360, 28, 28, 1], test_y [360].
+    """The set, split: train_x float32 [1437, 28, 28, 1], train_y int64 [1437]; test_x, test_y alike [360].
 
     A fifth is held out, with each digit in its share (stratified, always the same one).
     """
@@ -38,7 +39,14 @@ def arrays() -> dict[str, np.ndarray]:
 def write(path: Path) -> None:
     """Write the set as .npz, whole or not at all."""
     buffer = io.BytesIO()
-    np.savez(buffer, **arrays())
+    found = arrays()
+    np.savez(
+        buffer,
+        train_x=found["train_x"],
+        train_y=found["train_y"],
+        test_x=found["test_x"],
+        test_y=found["test_y"],
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".tmp")
     try:

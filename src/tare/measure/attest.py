@@ -28,13 +28,18 @@ def contradiction(engine: str, inside: dict[str, Any], outside: dict[str, Any]) 
     if engine == "bare":
         if differing:
             return f"the run labelled 'bare' was in other namespaces than the controller: {', '.join(differing)}"
-        if inside.get("root_mount") != outside.get("root_mount"):
-            return f"the run labelled 'bare' had another root than the controller: {inside.get('root_mount')}"
+        for key, meaning in (("root_mount", "root"), ("cgroup", "cgroup")):
+            if inside.get(key) != outside.get(key):
+                return f"the run labelled 'bare' had another {meaning} than the controller: {inside.get(key)}"
         return ""
     shared = [name for name in _OWN_NAMESPACES[engine] if name not in differing]
     if shared:
         return f"the run labelled {engine!r} was in the controller's own namespaces: {', '.join(shared)}"
-    marker = _MARKER_FILES.get(engine)
-    if marker and marker not in inside.get("marker_files", []):
+    marker, seen = _MARKER_FILES.get(engine), inside.get("marker_files", [])
+    if marker and marker not in seen:
         return f"the run labelled {engine!r} saw no {marker}, which {engine} puts into its containers"
+    # A marker that the controller sees too says nothing: it may itself be in a container, or the host have such a file.
+    for other, foreign in _MARKER_FILES.items():
+        if other != engine and foreign in seen and foreign not in outside.get("marker_files", []):
+            return f"the run labelled {engine!r} saw {foreign}, which {other} puts into its containers"
     return ""

@@ -44,6 +44,9 @@ class Progress:
     def round(self, done: int, most: int, elapsed_s: float) -> None:
         """A round ended."""
 
+    def say(self, sentence: str) -> None:
+        """Something that the user should know."""
+
 
 def measure_block(
     task: Task,
@@ -75,24 +78,29 @@ def measure_block(
     before = host.load()
     begun = clock()
     reason = ""
-    with _signals_interrupt():
+    with _signals() as signals:
         try:
-            measure = _lockstep if task.study.schedule == "lockstep" else _sequential
-            measure(task, runs, begun, progress, clock)
+            try:
+                measure = _lockstep if task.study.schedule == "lockstep" else _sequential
+                measure(task, runs, begun, progress, clock)
+            finally:
+                # From here on no signal must leave a container behind or records unwritten.
+                signals.interrupt = False
         except (KeyboardInterrupt, Interrupted) as stop:
             reason = str(stop) or "The block was interrupted."
         finally:
-            # From here on a second Ctrl-C must not leave a container behind.
-            with _signals_ignored():
-                troubles = _discard(runs)
-    load = _load_between(before, host.load(), clock() - begun)
-    records = [run.record(host=machine, load=load, interrupted=reason) for run in runs]
-    for record in records:
-        _write(task.study_dir, record)
+            troubles = _discard(runs)
+        if reason:
+            # The signal may have come when a worker had been started but was not yet known here.
+            troubles += _sweep_again(platforms, campaign)
+        load = _load_between(before, host.load(), clock() - begun)
+        records = [run.record(host=machine, load=load, interrupted=reason) for run in runs]
+        _write(task.study_dir, records, interrupted=bool(reason))
     if reason:
         raise Interrupted(reason)
-    if troubles:
-        raise EngineError("; ".join(troubles))
+    for trouble in troubles:
+        # No failure of the block: it is measured, and the next sweep removes what was left.
+        progress.say(f"Warning: {trouble}")
     return records
 
 
@@ -100,9 +108,17 @@ def sweep(platforms: Mapping[str, Platform], campaign: str) -> list[str]:
     """Remove what a killed campaign left: processes, containers, run folders. Only under the host's lock."""
     removed = [what for platform in platforms.values() for what in platform.sweep(campaign)]
     for folder in Path(tempfile.gettempdir()).glob(f"{RUN_DIR_PREFIX}{campaign}-*"):
-        if folder.stat().st_uid == os.getuid() and not folder.is_symlink():
+        if folder.lstat().st_uid == os.getuid() and not folder.is_symlink():
             shutil.rmtree(folder, ignore_errors=True)
     return removed
+
+
+def _sweep_again(platforms: Mapping[str, Platform], campaign: str) -> list[str]:
+    try:
+        sweep(platforms, campaign)
+    except EngineError as error:
+        return [str(error)]
+    return []
 
 
 def _lockstep(
@@ -186,23 +202,22 @@ def _discard(runs: Sequence[Run]) -> list[str]:
     for run in runs:
         try:
             run.discard()
-        except EngineError as error:
-            troubles.append(str(error))
+        except Exception as error:  # whatever it is, the others are to be discarded too
+            troubles.append(str(error) or type(error).__name__)
     return troubles
 
 
-def _write(study_dir: Path, record: Record) -> None:
-    """Write a record, except that an interrupted one never takes the place of a run that was finished."""
-    path = store.path_of(study_dir, record.cell.name, record.repetition, record.environment)
-    if record.status == "interrupted" and path.exists():
-        try:
-            finished = store.read(path).status != "interrupted"
-        except store.BadRecord:
-            finished = False
-        if finished:
-            store.write_aside(study_dir, record)
-            return
-    store.write(study_dir, record)
+def _write(study_dir: Path, records: Sequence[Record], *, interrupted: bool) -> None:
+    """Write the records at their places, those of an interrupted block aside, also of runs that had failed by then.
+
+    An interrupted block is a failed job to Snakemake, which then puts back the records that were there before, or
+    removes what is there now: at its place a partial record would be lost, or in the way of a finished one.
+    """
+    if interrupted:
+        for record in records:
+            store.write_interrupted(study_dir, record)
+    else:
+        store.write_all(study_dir, records)
 
 
 def _load_between(before: dict[str, float], after: dict[str, float], elapsed_s: float) -> dict[str, Any]:
@@ -218,31 +233,33 @@ def _load_between(before: dict[str, float], after: dict[str, float], elapsed_s: 
     }
 
 
+class _Signals:
+    """What to do about SIGTERM, SIGHUP and Ctrl-C: the first one breaks off the block, later ones do nothing.
+
+    Attributes:
+        interrupt: whether one that comes now breaks off the block.
+    """
+
+    def __init__(self) -> None:
+        self.interrupt = True
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if self.interrupt:
+            self.interrupt = False
+            raise Interrupted(f"The block was interrupted by {signal.Signals(number).name}.")
+
+
 @contextmanager
-def _signals_interrupt() -> Iterator[None]:
-    """SIGTERM and SIGHUP end a block as Ctrl-C does. Signals reach the main thread only."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise Interrupted(f"The block was interrupted by {signal.Signals(number).name}.")
-
-    with _handlers((signal.SIGTERM, signal.SIGHUP, signal.SIGINT), interrupt):
-        yield
-
-
-@contextmanager
-def _signals_ignored() -> Iterator[None]:
-    with _handlers((signal.SIGTERM, signal.SIGHUP, signal.SIGINT), signal.SIG_IGN):
-        yield
-
-
-@contextmanager
-def _handlers(numbers: Sequence[signal.Signals], handler: Any) -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, handler) for number in numbers}
+def _signals() -> Iterator[_Signals]:
+    """Handle signals while a block is measured. They reach the main thread only."""
+    handler = _Signals()
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            if signal.getsignal(number) not in (signal.SIG_IGN, None):  # ignored, such as SIGHUP under nohup: so it stays
+                before[number] = signal.signal(number, handler)
     try:
-        yield
+        yield handler
     finally:
         for number, old in before.items():
             signal.signal(number, old)

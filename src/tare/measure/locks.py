@@ -42,35 +42,47 @@ class Lock:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = self._open()
         told = False
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                sentence = f"{self._what} is in use by {self._holder()}."
-                if not wait:
-                    os.close(descriptor)
-                    raise LockHeld(f"{sentence} Wait for it, or leave out `lock=stop` to wait here.") from None
-                if not told:
-                    say(f"{sentence} Waiting for it to end; Ctrl-C stops waiting.")
-                    told = True
-                time.sleep(_POLL_S)
+        try:
+            while True:
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    sentence = f"{self._what} is in use by {self._holder()}."
+                    if not wait:
+                        raise LockHeld(f"{sentence} Wait for it, or leave out `lock=stop` to wait here.") from None
+                    if not told:
+                        say(f"{sentence} Waiting for it to end; Ctrl-C stops waiting.")
+                        told = True
+                    time.sleep(_POLL_S)
+        except BaseException:
+            os.close(descriptor)
+            raise
         self._descriptor = descriptor
-        self._sign()
+        holder = {"pid": os.getpid(), "user": _user(), "since": f"{datetime.now():%H:%M}", "purpose": self._purpose}
+        self._sign(json.dumps(holder))
 
     def _open(self) -> int:
+        # No link is followed: in /tmp anybody could make one that points at a file of whoever comes next.
         try:
-            # another user's lock file in /tmp may not be opened with O_CREAT (fs.protected_regular), nor for writing
-            return os.open(self._path, os.O_RDONLY)
+            return os.open(self._path, os.O_RDWR | os.O_NOFOLLOW)
+        except PermissionError:
+            return os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW)  # enough for the lock, if not for the name in it
         except FileNotFoundError:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
-            os.chmod(self._path, 0o666)
-            return descriptor
-
-    def _sign(self) -> None:
-        holder = {"pid": os.getpid(), "user": _user(), "since": f"{datetime.now():%H:%M}", "purpose": self._purpose}
+            pass
         try:
-            self._path.write_text(json.dumps(holder), encoding="utf-8")
+            # not opened with O_CREAT when it is there: another user's file in /tmp may refuse that (fs.protected_regular)
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+        except FileExistsError:
+            return self._open()  # another process made it meanwhile
+        os.fchmod(descriptor, 0o666)
+        return descriptor
+
+    def _sign(self, text: str) -> None:
+        assert self._descriptor is not None
+        try:
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, text.encode(), 0)
         except OSError:
             pass  # the name is a courtesy; the lock holds without it
 
@@ -86,6 +98,7 @@ class Lock:
     def release(self) -> None:
         """Give it back; no error when it is not held."""
         if self._descriptor is not None:
+            self._sign("")
             os.close(self._descriptor)
             self._descriptor = None
 

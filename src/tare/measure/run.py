@@ -25,7 +25,8 @@ from tare.records.schema import CellKey, Failure, Metrics, Record, Status, Turn
 
 RUN_DIR_PREFIX = "tare-run-"
 _LOG_TAIL_BYTES = 2000
-_STOP_TIMEOUT_S = 5.0
+# A framework may take its time to end, and an engine to clear up, on a busy machine.
+_STOP_TIMEOUT_S = 20.0
 _KILLED = 137
 
 
@@ -49,7 +50,7 @@ class Task:
     study_dir: Path
 
 
-@dataclass
+@dataclass(eq=False)
 class Run:
     """One environment in one block, while it is measured."""
 
@@ -94,19 +95,21 @@ class Run:
         """Make the environment ready, start the worker and tell it what to build.
 
         Raises:
-            RunFailed: the engine refused.
+            RunFailed: the engine refused, or the run's folder or log can't be made.
         """
         task, study = self.task, self.task.study
         self.started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        self._log.unlink(missing_ok=True)
         try:
+            self._log.unlink(missing_ok=True)
             begun = time.monotonic()
             self.platform.prepare()
             self.description = {**self.platform.describe(), "prepare_s": round(time.monotonic() - begun, 3)}
+            # named by the campaign, so that a sweep finds it; the same length in every environment
+            self._run_dir = Path(tempfile.mkdtemp(prefix=f"{RUN_DIR_PREFIX}{self.token.partition('-')[0]}-"))
         except EngineError as error:
             raise RunFailed(str(error), "prepare") from None
-        # named by the campaign, so that a sweep finds it; the same length in every environment
-        self._run_dir = Path(tempfile.mkdtemp(prefix=f"{RUN_DIR_PREFIX}{self.token.partition('-')[0]}-"))
+        except OSError as error:
+            raise RunFailed(f"{error.filename or 'a file'} can't be written: {error.strerror}", "prepare") from None
         host = find()
         source = Path(tare.__file__).resolve().parents[1]
         self.variables = worker_variables(
@@ -148,8 +151,8 @@ class Run:
             RunFailed: it broke, gave no answer, or is somewhere else.
         """
         ready = self._talk().ready()
-        self.software, self.resources, self.evidence = ready["software"], ready["resources"], ready["evidence"]
-        self._test = {"test_items": ready["test_items"], "classes": ready["classes"]}
+        self.software, self.resources, self.evidence = ready.software, ready.resources, ready.evidence
+        self._test = {"test_items": ready.test_items, "classes": ready.classes}
         wrong = contradiction(self.environment.engine, self.evidence, outside)
         if wrong:
             raise RunFailed(wrong, "attest")
@@ -164,7 +167,7 @@ class Run:
 
     def finish(self) -> None:
         """Evaluate what was learned, and end the worker in peace."""
-        self.metrics = Metrics(**self._talk().evaluate(), **self._test)
+        self.metrics = self._talk().evaluate(**self._test)
         self._talk().stop()
         self.phases["finished"] = time.monotonic()
         assert self._handle is not None
@@ -180,14 +183,14 @@ class Run:
             status = self._handle.wait(0.0 if failure.timed_out else 2.0)
             with suppress(EngineError):  # what could not be removed is tried again, and told, by discard()
                 self._handle.kill()
-        reason = failure.reason
+        reason, log_tail = failure.reason.strip().rstrip("."), self._log_tail()
         if status == _KILLED:
             reason += " (it was killed: by somebody, or by the kernel for want of memory)"
         elif status not in (None, 0) and "without a word" in reason:
-            reason += f" (exit status {status})"
+            reason += f" (exit status {status}{_last_words(log_tail)})"
         self.timed_out = failure.timed_out
         self.failure = Failure(
-            reason=f"{reason.rstrip('.')}.", stage=failure.stage, exit_status=status, log_tail=self._log_tail()
+            reason=f"{reason}.", stage=failure.stage, exit_status=status, log_tail=log_tail
         )
 
     def discard(self) -> None:
@@ -265,3 +268,9 @@ class Run:
                 return file.read().decode("utf-8", "replace")
         except OSError:
             return ""
+
+
+def _last_words(log_tail: str) -> str:
+    """The log's last line, for a reason: an engine that can't start a container says why there."""
+    lines = [line.strip() for line in log_tail.splitlines() if line.strip()]
+    return f"; its log ends with: {lines[-1][:300]}" if lines else ""

@@ -1,1 +1,1 @@
-"""What is to be measured: the study's configuration, its matrix, the names of its cells and the order of its blocks."""
+"""What is to be measured: a study's configuration, its matrix, cell names, the order of blocks."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from itertools import product
 
@@ -18,41 +19,49 @@ def cells(study: Study) -> list[CellKey]:
         StudyError: two cells would have one name, and so one place on disk.
     """
     matrix = study.matrix
+    batch_sizes: list[int | None] = [*matrix.batch_size] if matrix.batch_size else [None]
     found: dict[CellKey, None] = {}
-    for model, framework, data, batch, gpu, gpus, learners in product(
-        matrix.model, matrix.framework, matrix.data, matrix.batch_size or [None], matrix.gpu,
-        matrix.gpus_per_learner, matrix.learners,
+    for model, framework, data, batch_size, gpu, gpus, learners in product(
+        matrix.model, matrix.framework, matrix.data, batch_sizes, matrix.gpu, matrix.gpus_per_learner,
+        matrix.learners,
     ):  # fmt: skip
         on_cpu = gpu == "none"
-        batch_size = batch or NETWORKS[model].default_batch_size
-        values = {
-            "model": model, "framework": framework, "data": data, "batch_size": batch_size,
-            "gpu": gpu, "gpus_per_learner": 0 if on_cpu else gpus, "learners": learners,
-        }  # fmt: skip
-        cell = CellKey.model_validate(
-            {"name": _name(matrix, values), "device": "cpu" if on_cpu else "gpu", **values}
+        cell = CellKey(
+            name="",
+            model=model,
+            framework=framework,
+            data=data,
+            batch_size=batch_size or NETWORKS[model].default_batch_size,
+            device="cpu" if on_cpu else "gpu",
+            gpu=gpu,
+            learners=learners,
+            gpus_per_learner=0 if on_cpu else gpus,
         )
-        found[cell] = None
+        found[cell.model_copy(update={"name": _name(matrix, cell)})] = None
     for name, count in Counter(cell.name for cell in found).items():
         if count > 1:
-            raise StudyError(f"{count} cells of study {study.name} would be called {name!r}; rename one value.")
+            gpus_named = sorted({cell.gpu for cell in found if cell.name == name})
+            raise StudyError(
+                f"{count} cells of study {study.name} would be called {name!r}; "
+                f"rename one value of matrix.gpu ({', '.join(gpus_named)})."
+            )
     return list(found)
 
 
-def _name(matrix: Matrix, values: dict[str, str | int]) -> str:
+def _name(matrix: Matrix, cell: CellKey) -> str:
     """Model and framework, then each axis that varies or leaves its default, in a fixed order."""
-    parts = [values["model"], values["framework"]]
-    if len(matrix.data) > 1 or values["data"] != "digits":
-        parts.append(values["data"])
-    default_batch_size = NETWORKS[str(values["model"])].default_batch_size
-    if len(matrix.batch_size or []) > 1 or values["batch_size"] != default_batch_size:
-        parts.append(f"b{values['batch_size']}")
-    if values["gpu"] != "none":
-        parts.append(str(values["gpu"]).lower().replace(" ", "_").replace("/", "_"))
-        if len(matrix.gpus_per_learner) > 1 or values["gpus_per_learner"] != 1:
-            parts.append(f"g{values['gpus_per_learner']}")
+    parts = [cell.model, cell.framework]
+    if len(matrix.data) > 1 or cell.data != "digits":
+        parts.append(cell.data)
+    if len(matrix.batch_size or []) > 1 or cell.batch_size != NETWORKS[cell.model].default_batch_size:
+        parts.append(f"b{cell.batch_size}")
+    if cell.gpu != "none":
+        # of the letters that a name may have anywhere: it is a folder, a pattern of `only` and part of a rule
+        parts.append(re.sub(r"[^a-z0-9-]+", "_", cell.gpu.lower()).strip("_"))
+        if len(matrix.gpus_per_learner) > 1 or cell.gpus_per_learner != 1:
+            parts.append(f"g{cell.gpus_per_learner}")
     elif len(matrix.gpu) > 1:
         parts.append("cpu")
-    if len(matrix.learners) > 1 or values["learners"] != 1:
-        parts.append(f"l{values['learners']}")
-    return "-".join(str(part) for part in parts)
+    if len(matrix.learners) > 1 or cell.learners != 1:
+        parts.append(f"l{cell.learners}")
+    return "-".join(parts)

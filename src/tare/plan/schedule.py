@@ -1,6 +1,6 @@
 """The order of blocks, and of the environments within each.
 
-Pure functions of the study's seed, so that the order can be recomputed and never depends on what was measured before.
+Pure functions of the study's seed, so that the order can be recomputed whatever was measured.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ def block_order(cells: Sequence[str], repetition: int, seed: int) -> list[str]:
 def slots(environments: Sequence[str], cell: str, index: int, seed: int) -> list[str]:
     """The environments in the order of their slots in the `index`-th block of a cell.
 
-    Rotating one random order gives each environment each slot equally often, up to remainders; a new random order
-    after each full turn keeps neighbours from being always the same.
+    Rotating one random order gives each environment each slot equally often, up to remainders; a new random
+    order after each full turn keeps neighbours from being always the same.
     """
+    if not environments:
+        return []
     cycle, shift = divmod(index, len(environments))
     order = sorted(environments)
     Random(f"{seed}/{cell}/{cycle}").shuffle(order)

@@ -17,7 +17,12 @@ _TURN_STEPS, _LONG_STEP_S = 4, 0.2
 
 def threads(study: Study) -> int:
     """Threads of a run: the study's, or the CPUs that this process may use; never Snakemake's --cores."""
-    return study.threads or len(os.sched_getaffinity(0))
+    return study.threads or usable_cpus()
+
+
+def usable_cpus() -> int:
+    """The CPUs that this process may use."""
+    return len(os.sched_getaffinity(0))
 
 
 def steps_per_turn(study: Study, step_s: float) -> int:
@@ -26,7 +31,7 @@ def steps_per_turn(study: Study, step_s: float) -> int:
 
 
 def specification(study: Study, cell: CellKey, environment: Environment, repetition: int) -> dict[str, Any]:
-    """What is asked of a run, as plain JSON values. Time budgets are not in it: they set how much, not what."""
+    """What is asked of a run, as plain JSON values. No time budgets: they set how much, not what."""
     return {
         "workload_version": WORKLOAD_VERSION,
         "cell": cell.model_dump(exclude={"name"}),

@@ -6,25 +6,38 @@ Every key has its description and default here; `config/README.md` is generated 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from math import prod
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from tare.plan.errors import StudyError, nearest
+from tare.plan.errors import StudyError, nearest, shown
+from tare.plan.reading import read_yaml
+from tare.plan.sentences import sentence
 from tare.worker.frameworks import FRAMEWORKS
 from tare.worker.networks import NETWORKS
 
 ENGINES = ("bare", "bubblewrap", "docker", "podman", "apptainer")
 DATA_SETS = ("digits",)
-_NAME = r"^[a-z0-9][a-z0-9_.-]*$"
+# More than this many runs is a slip of the pen: at a minute each it would be two years.
+MOST_RUNS = 1_000_000
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
+_GPU = re.compile(r"[A-Za-z0-9]([A-Za-z0-9 ./_+()-]*[A-Za-z0-9)+])?")
+_NO_GPU = ("none", "cpu", "no", "null", "false")
+
+Seconds = Annotated[float, Field(gt=0, le=1e8)]
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
 class Model(BaseModel):
     """A part of the configuration; unknown keys are errors that name the nearest right one."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+    # strict: `true` is no number and "64" no batch size
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, validate_default=True, strict=True, allow_inf_nan=False
+    )
 
 
 class Matrix(Model):
@@ -33,7 +46,7 @@ class Matrix(Model):
     model: list[str] = Field(min_length=1, description="Networks by name.")
     framework: list[str] = Field(min_length=1, description="Frameworks by name.")
     data: list[str] = Field(default=["digits"], min_length=1, description="Data sets by name.")
-    batch_size: list[int] | None = Field(
+    batch_size: list[Count] | None = Field(
         default=None, min_length=1, description="Items per step; left out, each network's own default."
     )
     gpu: list[str] = Field(
@@ -42,10 +55,10 @@ class Matrix(Model):
         description="`none` (the CPU), or part of the name that NVML gives, such as `V100`; "
         "a cell is measured only where a GPU of that name is.",
     )
-    gpus_per_learner: list[int] = Field(
+    gpus_per_learner: list[Count] = Field(
         default=[1], min_length=1, description="GPUs of each learner; cells with `gpu: none` have 0."
     )
-    learners: list[int] = Field(
+    learners: list[Count] = Field(
         default=[1], min_length=1, description="Training processes; this version starts one."
     )
 
@@ -69,25 +82,38 @@ class Matrix(Model):
     def _data_sets(cls, values: list[str]) -> list[str]:
         return _known(values, DATA_SETS, "data set")
 
-    @field_validator("batch_size", "gpus_per_learner", "learners")
+    @field_validator("gpu")
     @classmethod
-    def _positive(cls, values: list[int] | None) -> list[int] | None:
-        if values is not None and min(values) < 1:
-            raise ValueError(f"{min(values)} is below 1")
+    def _gpus(cls, values: list[str]) -> list[str]:
+        for value in values:
+            if value != "none" and value.casefold() in _NO_GPU:
+                raise ValueError(f"{value!r} is no GPU; write `none` for the CPU")
+            if len(value) > 64 or not _GPU.fullmatch(value):
+                raise ValueError(
+                    f"{shown(value)} is no part of a GPU's name; write `none`, or a name such as `V100`"
+                )
         return values
 
     @model_validator(mode="after")
     def _no_value_twice(self) -> Matrix:
         for axis, values in self:
-            if values is not None and len(set(values)) != len(values):
-                raise ValueError(f"{axis} names a value twice")
+            for value in values or []:
+                if values.count(value) > 1:
+                    raise ValueError(f"{axis} names {shown(value)} twice; name it once")
         return self
+
+    @property
+    def most_cells(self) -> int:
+        """How many combinations there are; with `gpu: none` several of them may be one cell."""
+        return prod(len(values) for _, values in self if values)
 
 
 class Environment(Model):
     """One way of running the program."""
 
-    name: str = Field(pattern=_NAME, description="Name in tables and files; a bare string is name and engine.")
+    name: str = Field(
+        max_length=64, description="Name in tables and files; a bare string is name and engine."
+    )
     engine: str = Field(
         default="", description=f"One of {', '.join(ENGINES)}; left out, the environment's name."
     )
@@ -96,7 +122,8 @@ class Environment(Model):
     )
     optional: bool = Field(
         default=False,
-        description="true: where the engine can't be used its rows say why; false: the study stops before it measures.",
+        description="true: where the engine can't be used its rows say why; "
+        "false: the study stops before it measures.",
     )
     fallback: bool = Field(
         default=False,
@@ -111,9 +138,16 @@ class Environment(Model):
     @classmethod
     def _from_a_name(cls, value: Any) -> Any:
         value = {"name": value} if isinstance(value, str) else value
-        if isinstance(value, dict) and not value.get("engine"):
-            value = {**value, "engine": value.get("name")}
+        if isinstance(value, dict) and value.get("engine") is None and "name" in value:
+            value = {**value, "engine": value["name"]}
         return value
+
+    @field_validator("name")
+    @classmethod
+    def _named(cls, value: str) -> str:
+        if value == "block":
+            raise ValueError("'block' is the name of a block's own log; give the environment another name")
+        return _name(value)
 
     @field_validator("engine")
     @classmethod
@@ -133,17 +167,16 @@ class Environment(Model):
 class Rounds(Model):
     """How many rounds of turns a block has."""
 
-    min: int = Field(default=8, ge=1, description="Rounds that every block has, whatever they take.")
-    max: int = Field(
+    min: Count = Field(default=8, description="Rounds that every block has, whatever they take.")
+    max: Count = Field(
         default=40,
-        ge=1,
         description="Rounds after which a block ends: fresh processes then tell more than further rounds.",
     )
 
     @model_validator(mode="after")
     def _in_order(self) -> Rounds:
         if self.min > self.max:
-            raise ValueError(f"min {self.min} is above max {self.max}")
+            raise ValueError(f"min {self.min} is above max {self.max}; lower the one or raise the other")
         return self
 
 
@@ -151,7 +184,7 @@ class Study(Model):
     """One study: what is measured, in which environments, and how."""
 
     name: str = Field(
-        default="", pattern=_NAME, description="Folder under `results/`; left out, the file's name."
+        default="", max_length=64, description="Folder under `results/`; left out, the file's name."
     )
     title: str = Field(default="", description="Heading of the report.")
     matrix: Matrix = Field(description="The axes whose every combination is a cell.")
@@ -166,23 +199,25 @@ class Study(Model):
         description="`lockstep`: all environments of a block are alive at once and take turns; "
         "`sequential`: the papers' protocol, one run after the other.",
     )
-    time_budget_s: float = Field(
+    time_budget_s: Seconds = Field(
         default=3600,
-        gt=0,
         description="Seconds that measuring the whole study may take; sets the rounds per block.",
     )
-    time_budget_per_environment_s: float | None = Field(
-        default=None, gt=0, description="A tighter budget: these seconds times the usable environments."
+    time_budget_per_environment_s: Seconds | None = Field(
+        default=None, description="A tighter budget: these seconds times the usable environments."
     )
     rounds: Rounds = Field(default=Rounds(), description="Bounds on the rounds per block.")
-    steps_per_turn: int | None = Field(
-        default=None, ge=1, description="Timed steps of a turn; left out, 4, or 1 for steps over 0.2 s."
+    steps_per_turn: Count | None = Field(
+        default=None, description="Timed steps of a turn; left out, 4, or 1 for steps over 0.2 s."
     )
-    warmup_steps: int = Field(
-        default=10, ge=1, description="Untimed steps at the start of a run, recorded apart."
+    warmup_steps: Count = Field(
+        default=10, description="Untimed steps at the start of a run, recorded apart."
     )
     threads: int | None = Field(
-        default=None, ge=1, description="Threads of a run; left out, the CPUs that this process may use."
+        default=None,
+        ge=1,
+        le=4096,
+        description="Threads of a run; left out, the CPUs that the first run of the study may use.",
     )
     settings: Literal["quiet", "default"] = Field(
         default="quiet",
@@ -195,37 +230,42 @@ class Study(Model):
     margin_pct: float = Field(
         default=2.0, gt=0, lt=100, description="Overheads within this are equivalent for the purpose."
     )
-    timeout_s: float = Field(
-        default=600, gt=0, description="A worker that gives no answer for so long is killed, its run failed."
+    timeout_s: Seconds = Field(
+        default=600, description="A worker that gives no answer for so long is killed, its run failed."
     )
     seed: int = Field(
         default=1, ge=0, lt=2**31, description="Seed of the order, and with the repetition of the weights."
     )
 
+    @field_validator("name")
+    @classmethod
+    def _named(cls, value: str) -> str:
+        return _name(value)
+
     @field_validator("environments")
     @classmethod
     def _environments(cls, values: list[Environment]) -> list[Environment]:
-        names = [e.name for e in values]
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f"{name!r} is named twice; give one of them another name and its engine")
-        by_name = {e.name: e for e in values}
+        by_name: dict[str, Environment] = {}
         for environment in values:
-            seen = [environment.name]
-            while not by_name[seen[-1]].is_baseline:
-                baseline = by_name[seen[-1]].baseline
-                if baseline not in by_name:
-                    raise ValueError(
-                        f"{seen[-1]!r} is compared with {baseline!r}, which is not an environment of the study; "
-                        f"add {baseline!r} or name another baseline"
-                    )
-                if baseline in seen:
-                    raise ValueError(
-                        f"the baselines go in a circle: {' -> '.join([*seen, baseline])}; "
-                        "one environment must be its own baseline"
-                    )
-                seen.append(baseline)
+            if environment.name in by_name:
+                raise ValueError(
+                    f"{environment.name!r} is named twice; give one of them another name and its engine"
+                )
+            by_name[environment.name] = environment
+        for environment in values:
+            _follow_baselines(environment, by_name)
         return values
+
+    @model_validator(mode="after")
+    def _not_endless(self) -> Study:
+        runs = self.matrix.most_cells * len(self.environments) * self.repetitions
+        if runs > MOST_RUNS:
+            raise ValueError(
+                f"{self.matrix.most_cells} cells x {len(self.environments)} environments x "
+                f"{self.repetitions} repetitions are {runs} runs, more than {MOST_RUNS}; "
+                "make several studies of it"
+            )
+        return self
 
     def environment(self, name: str) -> Environment:
         """The environment of that name; KeyError when there is none."""
@@ -241,8 +281,45 @@ class Study(Model):
 def _known(values: list[str], known: Any, what: str) -> list[str]:
     for value in values:
         if value not in known:
-            raise ValueError(f"there is no {what} {value!r}{nearest(value, known)}")
+            raise ValueError(f"there is no {what} {shown(value)}{nearest(value, known)}")
     return values
+
+
+def _name(value: str) -> str:
+    if not _NAME.fullmatch(value):
+        raise ValueError(
+            f"{shown(value)} can't be a name; write a `name:` of lower-case letters, digits, `_`, `.`, `-`, "
+            "the first a letter or digit"
+        )
+    return value
+
+
+def _follow_baselines(environment: Environment, by_name: Mapping[str, Environment]) -> None:
+    """Raise ValueError where the comparisons do not end with an environment that is its own baseline."""
+    if environment.fallback and environment.is_baseline:
+        raise ValueError(
+            f"{environment.name!r} is a fallback and its own baseline; "
+            "name the `baseline:` that it is compared with"
+        )
+    seen = [environment.name]
+    while not by_name[seen[-1]].is_baseline:
+        baseline = by_name[seen[-1]].baseline
+        if baseline not in by_name:
+            raise ValueError(
+                f"{seen[-1]!r} is compared with {shown(baseline)}, which is not an environment of the study; "
+                "add it, or name another `baseline:`"
+            )
+        if by_name[baseline].fallback:
+            raise ValueError(
+                f"{seen[-1]!r} is compared with {baseline!r}, a fallback, which is not always there; "
+                "name another `baseline:`"
+            )
+        if baseline in seen:
+            raise ValueError(
+                f"the baselines go in a circle: {' -> '.join([*seen, baseline])}; "
+                "one environment must be its own baseline"
+            )
+        seen.append(baseline)
 
 
 def load(path: Path) -> Study:
@@ -251,19 +328,10 @@ def load(path: Path) -> Study:
     Raises:
         StudyError: the file is missing, no YAML, or a key or value in it is wrong.
     """
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise StudyError(f"The study {path} can't be read: {error.strerror}.") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        text = re.sub(r"\s+", " ", str(error))
-        raise StudyError(f"The study {path} is no YAML: {text}.") from error
-    if not isinstance(content, dict):
-        raise StudyError(f"The study {path} must be a list of keys and values, such as `repetitions: 6`.")
-    return parse({"name": path.stem, **content}, str(path))
+    return parse({"name": path.stem, **read_yaml(path, "The study")}, str(path))
 
 
-def parse(content: dict[str, Any], source: str) -> Study:
+def parse(content: Any, source: str) -> Study:
     """Make a study of a parsed configuration; `source` names the file in messages.
 
     Raises:
@@ -272,33 +340,4 @@ def parse(content: dict[str, Any], source: str) -> Study:
     try:
         return Study.model_validate(content)
     except ValidationError as error:
-        raise StudyError(f"{source}: {_sentence(error)}") from None
-
-
-def _sentence(error: ValidationError) -> str:
-    """The first fault in one sentence: key, what is wrong, what to do."""
-    first = error.errors(include_url=False)[0]
-    key = _key(first["loc"])
-    if first["type"] == "extra_forbidden":
-        known = _keys_beside(first["loc"])
-        return f"unknown key {key!r}{nearest(str(first['loc'][-1]), known)}"
-    if first["type"] == "missing":
-        return f"the key {key!r} is missing."
-    message = first["msg"].removeprefix("Value error, ")
-    message = message[0].lower() + message[1:]
-    got = first["input"]
-    shown = "" if first["type"] == "value_error" or isinstance(got, dict | list) else f", not {got!r}"
-    return f"{key or 'the study'}: {message}{shown}" + ("" if message.endswith((".", "?")) else ".")
-
-
-def _key(location: tuple[int | str, ...]) -> str:
-    key = ""
-    for part in location:
-        key += f"[{part + 1}]" if isinstance(part, int) else (f".{part}" if key else str(part))
-    return key
-
-
-def _keys_beside(location: tuple[int | str, ...]) -> list[str]:
-    models: dict[str, type[Model]] = {"matrix": Matrix, "environments": Environment, "rounds": Rounds}
-    model = models.get(str(location[0]), Study) if len(location) > 1 else Study
-    return list(model.model_fields)
+        raise StudyError(f"{source}: {sentence(error, Study)}") from None

@@ -1,7 +1,8 @@
-"""plan.csv: every cell, environment and repetition with its place in the order, or the reason why it can't be measured.
+"""plan.csv: each cell, environment and repetition with its place in the order, or why it can't be measured.
 
-The table is also the memory of the study: which environments were usable when it was begun (its first wave), and which
-came later (further waves: new repetitions of each added environment and its baseline).
+The table is also the memory of the study: which environments were usable when it was begun (its first wave),
+which came later (further waves: new repetitions of each added environment and its baseline), and what
+can't be measured.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pandas as pd
@@ -22,8 +24,8 @@ from tare.records.store import write_atomically
 
 COLUMNS = [
     "cell", "model", "framework", "data", "batch_size", "device", "gpu", "learners", "gpus_per_learner",
-    "environment", "engine", "baseline", "repetition", "wave", "order", "slot", "schedule", "status", "reason",
-    "remedy", "spec_hash",
+    "environment", "engine", "baseline", "repetition", "wave", "order", "slot", "schedule", "status",
+    "reason", "remedy", "spec_hash",
 ]  # fmt: skip
 
 
@@ -33,6 +35,11 @@ class Refusal:
 
     reason: str
     remedy: str = ""
+
+    def __post_init__(self) -> None:
+        # an engine's own words may have line ends, which would not come back from the file as they went in
+        object.__setattr__(self, "reason", " ".join(self.reason.split()))
+        object.__setattr__(self, "remedy", " ".join(self.remedy.split()))
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,14 @@ def first_state(study: Study, refused: Mapping[str, Refusal]) -> State:
     return State((Wave(usable, tuple(range(1, study.repetitions + 1))),) if usable else (), dict(refused))
 
 
+def unpaired(study: Study, state: State) -> list[str]:
+    """Environments that are measured, but nowhere beside the baseline that the study names for them now."""
+    measured = [e for e in study.environments if e.name in state.environments and not e.is_baseline]
+    return [
+        e.name for e in measured if not any({e.name, e.baseline} <= {*w.environments} for w in state.waves)
+    ]
+
+
 def next_state(study: Study, state: State, added: Sequence[str], refused: Mapping[str, Refusal]) -> State:
     """The state after the study was changed: environments added or taken away, repetitions raised or lowered.
 
@@ -69,15 +84,13 @@ def next_state(study: Study, state: State, added: Sequence[str], refused: Mappin
         added: environments that get a wave now, each with its baseline.
         refused: those of the study that are new to the plan and can't be used.
     """
-    known = [e.name for e in study.environments]
     waves = list(state.waves)
     if added:
-        names = dict.fromkeys(n for a in added for n in (study.environment(a).baseline, a))
-        waves.append(Wave(tuple(names), ()))
+        waves.append(Wave(tuple(_with_new_baselines(study, state, added)), ()))
     last = max((r for wave in waves for r in wave.repetitions), default=0)
     sized = []
     for wave in waves:
-        environments = tuple(name for name in known if name in wave.environments)
+        environments = tuple(e.name for e in study.environments if e.name in wave.environments)
         if not environments:
             continue
         repetitions = list(wave.repetitions[: study.repetitions])
@@ -85,54 +98,86 @@ def next_state(study: Study, state: State, added: Sequence[str], refused: Mappin
             last += 1
             repetitions.append(last)
         sized.append(Wave(environments, tuple(repetitions)))
+    kept = _without_lone_baselines(study, sized)
+    measured = {name for wave in kept for name in wave.environments}
     still = {**state.refused, **refused}
-    return State(tuple(sized), {n: still[n] for n in known if n in still and n not in added})
+    names = [e.name for e in study.environments if e.name not in measured]
+    return State(tuple(kept), {name: still[name] for name in names if name in still})
+
+
+def _with_new_baselines(study: Study, state: State, added: Iterable[str]) -> list[str]:
+    """The added environments and their baselines; a baseline that is new itself needs its own too."""
+    found = list(dict.fromkeys(added))
+    for name in found:
+        baseline = study.environment(name).baseline
+        if baseline not in found and (name in added or name not in state.environments):
+            found.append(baseline)
+    return found
+
+
+def _without_lone_baselines(study: Study, waves: Sequence[Wave]) -> list[Wave]:
+    """Leave out what compares nothing any more, unless its environments are measured nowhere else."""
+
+    def compares(wave: Wave) -> bool:
+        entries = [study.environment(name) for name in wave.environments]
+        return any(not e.is_baseline and e.baseline in wave.environments for e in entries)
+
+    covered = {name for wave in waves if compares(wave) for name in wave.environments}
+    kept = []
+    for wave in waves:
+        if compares(wave) or not covered.issuperset(wave.environments):
+            kept.append(wave)
+            covered.update(wave.environments)
+    return kept
 
 
 def build(study: Study, state: State, cell_refusals: Mapping[tuple[str, str], Refusal]) -> pd.DataFrame:
     """The plan as a frame with `COLUMNS`.
 
     Args:
-        cell_refusals: (cell, environment) -> why just this combination can't be measured (a GPU that is not here).
+        cell_refusals: (cell, environment) -> why just this combination can't be measured (no such GPU here).
     """
     cells = matrix.cells(study)
     by_name = {cell.name: cell for cell in cells}
     rows: list[dict[str, object]] = []
     order = 0
-    for number, wave in enumerate(state.waves, start=1):
-        for index, repetition in enumerate(wave.repetitions):
-            for name in schedule.block_order(list(by_name), repetition, study.seed):
-                cell = by_name[name]
-                usable = [e for e in wave.environments if (name, e) not in cell_refusals]
-                if usable:
-                    order += 1
-                for slot, environment in enumerate(
-                    schedule.slots(usable, name, index, study.seed) if usable else []
-                ):
+    for repetition, index, number, wave in _repetitions(state.waves):
+        for name in schedule.block_order(list(by_name), repetition, study.seed):
+            cell = by_name[name]
+            usable = [e for e in wave.environments if (name, e) not in cell_refusals]
+            order += bool(usable)
+            for slot, environment in enumerate(schedule.slots(usable, name, index, study.seed)):
+                rows.append(
+                    _row(study, cell, environment, repetition)
+                    | {"wave": number, "order": order, "slot": slot, "status": "measure"}
+                )
+            for environment in wave.environments:
+                if (name, environment) in cell_refusals:
+                    refusal = cell_refusals[name, environment]
                     rows.append(
-                        _row(study, cell, environment, repetition)
-                        | {"wave": number, "order": order, "slot": slot, "status": "measure"}
+                        _unusable(_row(study, cell, environment, repetition), refusal) | {"wave": number}
                     )
-                for environment in wave.environments:
-                    refusal = cell_refusals.get((name, environment))
-                    if refusal:
-                        rows.append(
-                            _row(study, cell, environment, repetition)
-                            | {"wave": number, "status": "unusable", "reason": refusal.reason}
-                            | {"remedy": refusal.remedy}
-                        )
     first_wave = state.waves[0].repetitions if state.waves else tuple(range(1, study.repetitions + 1))
     for environment, refusal in state.refused.items():
         for repetition in first_wave:
-            for cell in cells:
-                rows.append(
-                    _row(study, cell, environment, repetition)
-                    | {"status": "unusable", "reason": refusal.reason, "remedy": refusal.remedy}
-                )
+            rows += [_unusable(_row(study, cell, environment, repetition), refusal) for cell in cells]
     frame = pd.DataFrame(rows, columns=COLUMNS)
     for column in ("wave", "order", "slot"):
         frame[column] = frame[column].astype("Int64")
     return frame.fillna({"reason": "", "remedy": ""})
+
+
+def _repetitions(waves: Sequence[Wave]) -> list[tuple[int, int, int, Wave]]:
+    """Each repetition, its index in its wave, the wave's number, the wave; in the order of measuring."""
+    return sorted(
+        (repetition, index, number, wave)
+        for number, wave in enumerate(waves, start=1)
+        for index, repetition in enumerate(wave.repetitions)
+    )
+
+
+def _unusable(row: dict[str, object], refusal: Refusal) -> dict[str, object]:
+    return row | {"status": "unusable", "reason": refusal.reason, "remedy": refusal.remedy}
 
 
 def _row(study: Study, cell: CellKey, environment: str, repetition: int) -> dict[str, object]:
@@ -161,6 +206,25 @@ def state_of(plan: pd.DataFrame) -> State:
     return State(tuple(waves), refused)
 
 
+def settled(plan: pd.DataFrame) -> dict[tuple[str, str], Refusal | None]:
+    """What a plan says of each combination of cell and environment; None where it is measured.
+
+    Only of cells that are measured at all: a cell without a single run may still become one that is measured,
+    but a block that was planned never changes because a GPU is away now.
+    """
+    waves = plan[plan["wave"].notna()]
+    begun = set(waves.loc[waves["status"] == "measure", "cell"])
+    found: dict[tuple[str, str], Refusal | None] = {}
+    for row in waves.drop_duplicates(["cell", "environment", "status"]).itertuples():
+        if row.cell in begun:
+            key = str(row.cell), str(row.environment)
+            if row.status == "measure":
+                found[key] = None
+            else:
+                found.setdefault(key, Refusal(str(row.reason), str(row.remedy)))
+    return found
+
+
 def read(path: Path) -> pd.DataFrame:
     """Read plan.csv.
 
@@ -172,11 +236,14 @@ def read(path: Path) -> pd.DataFrame:
     numbers = [column for column in COLUMNS if column not in text]
     try:
         plan = pd.read_csv(
-            path, dtype={**dict.fromkeys(text, "str"), **dict.fromkeys(numbers, "Int64")}, keep_default_na=False,
+            path,
+            dtype={**dict.fromkeys(text, "str"), **dict.fromkeys(numbers, "Int64")},
+            keep_default_na=False,
             na_values={column: [""] for column in numbers},
-        )  # fmt: skip
+        )
     except (OSError, ValueError) as error:
-        raise StudyError(f"{path} can't be read ({error}); delete it to plan the study anew.") from error
+        words = " ".join(str(error).split()).rstrip(".")
+        raise StudyError(f"{path} can't be read ({words}); delete it to plan the study anew.") from error
     missing = [column for column in COLUMNS if column not in plan.columns]
     if missing:
         raise StudyError(f"{path} has no column {missing[0]!r}; delete it to plan the study anew.")
@@ -191,22 +258,27 @@ def to_text(plan: pd.DataFrame) -> str:
 
 
 def write(path: Path, plan: pd.DataFrame) -> None:
-    """Write plan.csv, unless it says the same already: its time stamp tells Snakemake whether tables are outdated."""
+    """Write plan.csv, unless it says the same already: by its time Snakemake tells if tables are outdated."""
     write_if_changed(path, to_text(plan))
 
 
 def write_if_changed(path: Path, text: str) -> None:
     """Write a file atomically, but leave it alone when its content is the same."""
-    if not path.exists() or path.read_text(encoding="utf-8") != text:
+    if not path.exists() or path.read_bytes() != text.encode():
         write_atomically(path, text)
 
 
 @dataclass(frozen=True)
 class Block:
-    """One repetition of one cell: every environment of it once."""
+    """One repetition of one cell: every environment of it once, in the order of their slots.
+
+    Attributes:
+        wave: its blocks have the same repetitions, and those of one cell in it the same environments.
+    """
 
     cell: str
     repetition: int
+    wave: int
     order: int
     environments: tuple[str, ...]
     spec_hashes: tuple[str, ...]
@@ -216,10 +288,16 @@ def blocks(plan: pd.DataFrame) -> list[Block]:
     """The blocks to be measured, in their order."""
     rows = plan[plan["status"] == "measure"].sort_values(["order", "slot"])
     return [
-        Block(str(first.cell), int(first.repetition), int(order), tuple(group["environment"]), tuple(group["spec_hash"]))
+        Block(
+            cell=str(group["cell"].iloc[0]),
+            repetition=int(group["repetition"].iloc[0]),
+            wave=int(group["wave"].iloc[0]),
+            order=int(order),
+            environments=tuple(group["environment"]),
+            spec_hashes=tuple(group["spec_hash"]),
+        )
         for order, group in rows.groupby("order", sort=True)
-        for first in [next(iter(group.itertuples()))]
-    ]  # fmt: skip
+    ]
 
 
 def cell_names(plan: pd.DataFrame) -> list[str]:
@@ -229,7 +307,5 @@ def cell_names(plan: pd.DataFrame) -> list[str]:
 
 def patterns_without_match(patterns: Iterable[str], plan: pd.DataFrame) -> list[str]:
     """Those of the patterns that no cell fits."""
-    from fnmatch import fnmatchcase
-
     names = cell_names(plan)
     return [pattern for pattern in patterns if not any(fnmatchcase(name, pattern) for name in names)]

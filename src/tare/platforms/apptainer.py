@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from tare.platforms import hostsoftware
 from tare.platforms.base import Availability, EngineError, Launch
 from tare.platforms.process import ProcessHandle, ask, sweep_processes
+
+# Where Apptainer keeps its own files: no part of how a container is run.
+_KEPT_OPTIONS = ("_CACHEDIR", "_TMPDIR", "_CONFIGDIR")
 
 
 def arguments(program: str, sandbox: Path, launch: Launch) -> list[str]:
@@ -30,11 +35,36 @@ def arguments(program: str, sandbox: Path, launch: Launch) -> list[str]:
     ]
 
 
+def variables(caller: Mapping[str, str], launch: Launch) -> dict[str, str]:
+    """The variables of the program itself (the worker's own are set by `launch.py`).
+
+    Options that the caller has set as variables, such as APPTAINER_BIND, are left out: they would change what is
+    measured without anybody having declared it.
+    """
+    kept = {
+        name: value
+        for name, value in caller.items()
+        if not name.startswith(("APPTAINER", "SINGULARITY")) or name.endswith(_KEPT_OPTIONS)
+    }
+    # The token is in apptainer's own variables too, so that a sweep finds its helper processes.
+    return {**kept, **launch.variables, "PATH": caller.get("PATH", os.defpath)}
+
+
 def cache_dir() -> Path:
-    """Where Tare keeps what it can make again: TARE_CACHE, or `tare` in the user's cache folder."""
+    """Where Tare keeps what it can make again: TARE_CACHE, or `tare` in the user's cache folder.
+
+    Raises:
+        EngineError: the user has no home folder.
+    """
     own = os.environ.get("TARE_CACHE")
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(own) if own else Path(base) / "tare"
+    if own:
+        return Path(own).absolute()
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "tare"
+    except RuntimeError as error:
+        raise EngineError(
+            "there is no home folder to keep the sandbox folder in; set TARE_CACHE to a folder"
+        ) from error
 
 
 class Apptainer:
@@ -44,7 +74,10 @@ class Apptainer:
 
     def __init__(self) -> None:
         self._program = shutil.which("apptainer") or shutil.which("singularity")
-        self._sandbox = cache_dir() / "sandboxes" / f"host-{hostsoftware.image_tag()}"
+
+    @cached_property
+    def _sandbox(self) -> Path:
+        return cache_dir() / "sandboxes" / f"host-{hostsoftware.image_tag()}"
 
     def probe(self) -> Availability:
         """Ask the program for its version."""
@@ -73,9 +106,9 @@ class Apptainer:
         """Start the worker in the sandbox."""
         if self._program is None:
             raise EngineError("apptainer is not installed")
-        # The token is in apptainer's own variables too, so that a sweep finds its helper processes.
-        variables = {**os.environ, **launch.variables, "PATH": os.environ.get("PATH", os.defpath)}
-        return ProcessHandle(arguments(self._program, self._sandbox, launch), launch, variables)
+        launch.check_paths("apptainer", ':,"\\\n')
+        argv = arguments(self._program, self._sandbox, launch)
+        return ProcessHandle(argv, launch, variables(os.environ, launch))
 
     def describe(self) -> dict[str, Any]:
         """The program's version and how the container is made."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from tare.platforms.lines import Lines
 
@@ -45,6 +45,36 @@ class Launch:
     run_dir: Path
     read_only: tuple[Path, ...]
     log: Path
+
+
+    def check_paths(self, engine: str, unwritable: str) -> None:
+        """Refuse paths that can't be named on an engine's command line.
+
+        Args:
+            unwritable: the characters that mean something else there.
+
+        Raises:
+            EngineError: a path holds one of them.
+        """
+        for path in (*self.read_only, self.run_dir):
+            for character in unwritable:
+                if character in str(path):
+                    raise EngineError(
+                        f"{engine} can't mount {str(path)!r}, since {character!r} in a path means something else to it; "
+                        "move the project, the virtual environment or TMPDIR to a path without it"
+                    )
+
+    def open_log(self) -> BinaryIO:
+        """The log, opened for adding to its end, unbuffered.
+
+        Raises:
+            EngineError: it can't be written.
+        """
+        try:
+            self.log.parent.mkdir(parents=True, exist_ok=True)
+            return self.log.open("ab", buffering=0)
+        except OSError as error:
+            raise EngineError(f"the log {self.log} can't be written: {error.strerror}") from error
 
 
 class EngineError(RuntimeError):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-import threading
+import socket
+from contextlib import closing, suppress
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +14,9 @@ from tare.platforms.lines import Lines
 
 # How long the daemon may take to create, start or remove a container on a busy machine.
 _CALL_TIMEOUT_S = 120
+# The shortest wait for a container that the SDK takes; 0 is an error to it.
+_SHORTEST_WAIT_S = 0.1
+_ENDING_TIMEOUT_S = 10.0
 
 
 def container_settings(launch: Launch, image: str, user: str) -> dict[str, Any]:
@@ -37,6 +41,14 @@ def _sentence(error: BaseException) -> str:
     return text[0][:500] if text else type(error).__name__
 
 
+def _faults() -> tuple[type[Exception], ...]:
+    """What the SDK raises when the daemon refuses, is gone or does not answer."""
+    import docker.errors
+    import requests
+
+    return (docker.errors.DockerException, requests.exceptions.RequestException, OSError)
+
+
 class Docker:
     """The local docker daemon."""
 
@@ -45,11 +57,9 @@ class Docker:
     def __init__(self) -> None:
         # The SDK takes half a second to import; only who asks for docker pays.
         import docker
-        import docker.errors
-        import requests
 
         self._sdk = docker
-        self._errors = (docker.errors.DockerException, requests.exceptions.RequestException, OSError)
+        self._errors = _faults()
 
     def _client(self, timeout_s: float) -> Any:
         return self._sdk.from_env(timeout=timeout_s)
@@ -71,7 +81,8 @@ class Docker:
                 "Unset DOCKER_HOST, or run Tare on that machine.",
             )
         try:
-            version = self._client(PROBE_TIMEOUT_S).version()
+            with closing(self._client(PROBE_TIMEOUT_S)) as client:
+                version = client.version()
         except self._errors as error:
             refused = "Permission" in str(error)
             return Availability(
@@ -137,14 +148,32 @@ class Docker:
         """Remove leftover containers of the campaign."""
         removed = []
         try:
-            for container in self._docker.containers.list(all=True, filters={"label": LABEL}):
-                token = container.labels.get(LABEL, "")
-                if token.startswith(f"{campaign}-"):
-                    container.remove(force=True, v=True)
-                    removed.append(f"docker container {container.name}")
+            # others' containers may vanish while the list is made
+            listed = self._docker.containers.list(all=True, filters={"label": LABEL}, ignore_removed=True)
         except self._errors as error:
             raise EngineError(f"docker says: {_sentence(error)}") from error
+        for container in listed:
+            if container.labels.get(LABEL, "").startswith(f"{campaign}-"):
+                _remove(container)
+                removed.append(f"docker container {container.name}")
         return removed
+
+
+def _remove(container: Any) -> None:
+    """Remove a container whether it runs or not; one that is gone, or being removed, is fine.
+
+    Raises:
+        EngineError: the daemon refused, or is gone itself.
+    """
+    import docker.errors
+
+    try:
+        container.remove(force=True, v=True)
+    except docker.errors.NotFound:
+        pass
+    except _faults() as error:
+        if "already in progress" not in str(error):
+            raise EngineError(f"docker can't remove {container.name}: {_sentence(error)}") from error
 
 
 class ContainerHandle:
@@ -156,71 +185,73 @@ class ContainerHandle:
 
         self.arguments = ["containers.create", *(f"{key}={value}" for key, value in settings.items())]
         mounts = [Mount(path, path, type="bind", read_only=ro) for path, ro in settings["mounts"]]
-        launch.log.parent.mkdir(parents=True, exist_ok=True)
-        self._log = launch.log.open("ab", buffering=0)
         self._status: int | None = None
-        self._container = client.containers.create(**{**settings, "mounts": mounts})
+        self._log = launch.open_log()
         try:
-            # attached before it starts, so that no line is lost; stdin closes when this stream does
-            stream = client.api.attach_socket(
-                self._container.id, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
-            )
-            self._socket = getattr(stream, "_sock", stream)
-            self._stream = stream
-            self._socket.settimeout(None)
-            self._frames = frames_iter(stream, tty=False)
-            self._container.start()
+            self._container = client.containers.create(**{**settings, "mounts": mounts})
+            try:
+                # attached before it starts, so that no line is lost; stdin closes when this stream does
+                self._stream = client.api.attach_socket(
+                    self._container.id, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+                )
+                self._socket = getattr(self._stream, "_sock", self._stream)
+                self._socket.settimeout(None)
+                self._frames = frames_iter(self._stream, tty=False)
+                self._container.start()
+            except BaseException:
+                with suppress(EngineError):  # the sweep before the next block tries again
+                    _remove(self._container)
+                raise
         except BaseException:
-            self._container.remove(force=True, v=True)
             self._log.close()
             raise
-        self.lines = Lines(self._read, self._socket.sendall, self._end_input)
+        self.lines = Lines(self._read, self._socket.sendall, self._end_input, self._end_output)
 
     def _read(self) -> bytes:
         # frames of standard output go to the channel, those of standard error to the log
         for kind, data in self._frames:
             if kind == 1 and data:
                 return bytes(data)
-            if not self._log.closed:
+            with suppress(OSError):  # a full disk loses the log, not the run
                 self._log.write(data)
         return b""
 
     def _end_input(self) -> None:
-        import socket
-
         self._socket.shutdown(socket.SHUT_WR)
 
+    def _end_output(self) -> None:
+        self._stream.close()
+        self._socket.close()
+        self._log.close()
+
     def kill(self) -> None:
-        """Kill the container's processes."""
+        """Kill the container's processes.
+
+        Raises:
+            EngineError: the daemon does not answer.
+        """
         import docker.errors
 
         try:
             self._container.kill()
         except docker.errors.APIError:
             pass  # not running any more
+        except _faults() as error:
+            raise EngineError(f"docker can't kill {self._container.name}: {_sentence(error)}") from error
 
     def wait(self, timeout_s: float) -> int | None:
         """The container's exit status."""
-        import docker.errors
-        import requests
-
         if self._status is None:
-            try:
-                self._status = int(self._container.wait(timeout=timeout_s)["StatusCode"])
-            except (requests.exceptions.RequestException, docker.errors.DockerException):
-                return None
+            with suppress(*_faults()):
+                waited = self._container.wait(timeout=max(timeout_s, _SHORTEST_WAIT_S))
+                self._status = int(waited["StatusCode"])
         return self._status
 
     def close(self) -> None:
         """Remove the container and close the stream."""
-        import docker.errors
-
         try:
-            self._container.remove(force=True, v=True)
-        except docker.errors.NotFound:
-            pass
-        except docker.errors.APIError as error:
-            if "already in progress" not in str(error):
-                raise EngineError(f"docker can't remove {self._container.name}: {_sentence(error)}") from error
-        for closing in (self._socket, self._stream):
-            threading.Thread(target=closing.close, daemon=True).start()
+            _remove(self._container)
+        finally:
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)  # ends the reading, also when the daemon is gone
+            self.lines.wait_closed(_ENDING_TIMEOUT_S)

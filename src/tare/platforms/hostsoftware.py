@@ -10,6 +10,7 @@ import io
 import os
 import sys
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from tare.platforms.base import HostSoftware
@@ -23,11 +24,27 @@ IMAGE_NAME = "tare/host"
 def find() -> HostSoftware:
     """The userland and the Python of this process: environment, the interpreter behind it, and Tare's own source."""
     source = Path(__file__).resolve().parents[2]
-    python = [Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).resolve().parent.parent, source]
+    executable = Path(sys.executable)
+    folders = [
+        Path(sys.prefix),
+        Path(sys.base_prefix),
+        *(link.parent for link in _links(executable)),
+        executable.resolve().parent.parent,
+        source,
+    ]
+    # By the names they are called by and by their real ones: a home folder is often a link to where it really is.
+    python = dict.fromkeys(path for folder in folders for path in (folder, folder.resolve()))
     return HostSoftware(
         system=tuple(Path(path) for path in _SYSTEM if os.path.exists(path)),
-        python=tuple(path for path in dict.fromkeys(p.resolve() for p in python) if str(path) != "/"),
+        python=tuple(path for path in python if str(path) != "/"),
     )
+
+
+def _links(path: Path) -> Iterator[Path]:
+    """The symbolic links on the way from a path to the file that it leads to, itself first."""
+    while path.is_symlink():
+        yield path
+        path = Path(os.path.normpath(path.parent.resolve() / path.readlink()))
 
 
 def empty_image() -> bytes:

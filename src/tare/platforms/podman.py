@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from typing import Any
 
 from tare.platforms import hostsoftware
@@ -12,6 +13,7 @@ from tare.platforms.base import LABEL, Availability, EngineError, Launch
 from tare.platforms.process import ProcessHandle, ask
 
 _CALL_TIMEOUT_S = 120.0
+_REMOVALS, _RETRY_S = 3, 0.5
 
 
 def arguments(launch: Launch, image: str, *, rootless: bool) -> list[str]:
@@ -44,13 +46,15 @@ class Podman:
 
     def probe(self) -> Availability:
         """Ask podman for its version; a docker that calls itself podman is noticed."""
+        if shutil.which("podman") is None:
+            return Availability(False, "podman is not installed", "Install it: sudo apt install podman.")
         try:
             text = ask(["podman", "version", "--format", "json"])
             version = str(json.loads(text)["Client"]["Version"])
             ask(["podman", "info", "--format", "{{.Host.OCIRuntime.Name}}"])
         except EngineError as error:
-            return Availability(False, str(error), "Install podman: sudo apt install podman.")
-        except (ValueError, KeyError):
+            return Availability(False, str(error), "See what `podman info` says, and mend that.")
+        except (ValueError, KeyError, TypeError):
             return Availability(
                 False,
                 "the program `podman` does not answer as podman does",
@@ -67,6 +71,7 @@ class Podman:
 
     def start(self, launch: Launch) -> ProcessHandle:
         """Start the worker in a container."""
+        launch.check_paths("podman", ":")
         argv = arguments(launch, self._image, rootless=os.getuid() != 0)
         return ProcessHandle(argv, launch, dict(os.environ), remove=lambda: _remove(f"tare-{launch.token}"))
 
@@ -99,14 +104,24 @@ class Podman:
         for container in listed or []:
             if (container.get("Labels") or {}).get(LABEL, "").startswith(f"{campaign}-"):
                 _remove(container["Id"])
-                removed.append(f"podman container {container['Names'][0]}")
+                removed.append(f"podman container {(container.get('Names') or [container['Id'][:12]])[0]}")
         return removed
 
 
 def _remove(name: str) -> None:
-    """Remove a container whether it runs or not; none of that name is fine."""
-    try:
-        ask(["podman", "rm", "--force", "--ignore", "--time=0", "--volumes", name], _CALL_TIMEOUT_S)
-    except EngineError as error:
-        if "no such container" not in str(error):
-            raise
+    """Remove a container whether it runs or not; none of that name is fine.
+
+    Raises:
+        EngineError: it is still there.
+    """
+    for attempt in range(_REMOVALS):
+        try:
+            ask(["podman", "rm", "--force", "--ignore", "--time=0", "--volumes", name], _CALL_TIMEOUT_S)
+            return
+        except EngineError as error:
+            if "no such container" in str(error):
+                return
+            # podman's own clean-up after --rm may be at it at the same moment
+            if attempt == _REMOVALS - 1:
+                raise
+            time.sleep(_RETRY_S)

@@ -11,6 +11,9 @@ from pathlib import Path
 from tare.platforms.base import PROBE_TIMEOUT_S, RUN_VARIABLE, EngineError, Launch
 from tare.platforms.lines import Lines
 
+# How long a killed process may take to be gone, and its pipes to be read to the end.
+_ENDING_TIMEOUT_S = 10.0
+
 
 class ProcessHandle:
     """A worker at the end of two pipes.
@@ -30,10 +33,10 @@ class ProcessHandle:
         remove: Callable[[], None] | None = None,
     ) -> None:
         self.arguments = list(argv)
+        self._token = launch.token
         self._remove = remove
-        launch.log.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with launch.log.open("ab") as log:
+        with launch.open_log() as log:
+            try:
                 self._process = subprocess.Popen(
                     argv,
                     stdin=subprocess.PIPE,
@@ -43,8 +46,8 @@ class ProcessHandle:
                     cwd=launch.run_dir,
                     start_new_session=True,  # Ctrl-C at the terminal is for the controller, who then ends the worker
                 )
-        except OSError as error:
-            raise EngineError(f"{argv[0]} can't be started: {error.strerror}.") from error
+            except OSError as error:
+                raise EngineError(f"{argv[0]} can't be started: {error.strerror}") from error
         reading, writing = self._process.stdout, self._process.stdin
         assert reading is not None and writing is not None
         self._pipes = (reading, writing)
@@ -53,6 +56,7 @@ class ProcessHandle:
             lambda: reading.read1(1 << 16),  # type: ignore[attr-defined]
             self._write,
             writing.close,
+            reading.close,
         )
 
     def _write(self, data: bytes) -> None:
@@ -64,8 +68,11 @@ class ProcessHandle:
         """Kill the process group, and whatever the engine started for it elsewhere."""
         try:
             os.killpg(self._process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+        except (ProcessLookupError, PermissionError):
+            pass  # gone, or (a starter with set-uid) not ours to kill: it ends with its worker
+        for pid, token in _processes(self._token).items():
+            if token == self._token:
+                _kill(pid)  # it left the group
         if self._remove is not None:
             self._remove()
 
@@ -79,17 +86,20 @@ class ProcessHandle:
 
     def close(self) -> None:
         """Kill, reap, and close the pipes."""
-        self.kill()
-        self.wait(10.0)
         try:
-            self._pipes[1].close()
-        except OSError:
-            pass  # what was still buffered for a dead worker is of no use
+            self.kill()
+        finally:
+            self.wait(_ENDING_TIMEOUT_S)
+            try:
+                self._pipes[1].close()
+            except OSError:
+                pass  # what was still buffered for a dead worker is of no use
+            self.lines.wait_closed(_ENDING_TIMEOUT_S)
 
 
-def tokens_of_campaign(campaign: str) -> dict[int, str]:
-    """Processes of this user that carry a run token of the campaign in their variables: pid -> token."""
-    prefix = f"{RUN_VARIABLE}={campaign}-".encode()
+def _processes(token_start: str) -> dict[int, str]:
+    """Processes of this user that carry a run token with this start in their variables: pid -> token."""
+    prefix = f"{RUN_VARIABLE}={token_start}".encode()
     found = {}
     for folder in Path("/proc").iterdir():
         if not folder.name.isdigit() or int(folder.name) == os.getpid():
@@ -100,20 +110,22 @@ def tokens_of_campaign(campaign: str) -> dict[int, str]:
             continue  # gone meanwhile, or another user's
         for variable in variables:
             if variable.startswith(prefix):
-                found[int(folder.name)] = variable.decode().partition("=")[2]
+                found[int(folder.name)] = variable.decode("utf-8", "replace").partition("=")[2]
     return found
+
+
+def _kill(pid: int) -> bool:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
 
 
 def sweep_processes(campaign: str) -> list[str]:
     """Kill leftover workers of the campaign, also those that left their process group."""
-    removed = []
-    for pid, token in tokens_of_campaign(campaign).items():
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
-        removed.append(f"process {pid} of run {token}")
-    return removed
+    leftover = _processes(f"{campaign}-")
+    return [f"process {pid} of run {token}" for pid, token in leftover.items() if _kill(pid)]
 
 
 def ask(argv: Sequence[str], timeout_s: float = PROBE_TIMEOUT_S, stdin: bytes | None = None) -> str:
@@ -123,7 +135,14 @@ def ask(argv: Sequence[str], timeout_s: float = PROBE_TIMEOUT_S, stdin: bytes | 
         EngineError: it is not there, failed, or took longer than `timeout_s`; with the last line it said.
     """
     try:
-        done = subprocess.run(argv, capture_output=True, timeout=timeout_s, input=stdin or b"", check=False)
+        done = subprocess.run(
+            argv,
+            capture_output=True,
+            timeout=timeout_s,
+            input=stdin or b"",
+            check=False,
+            start_new_session=True,  # a second Ctrl-C must not end the removal of a container
+        )
     except FileNotFoundError:
         raise EngineError(f"{argv[0]} is not installed") from None
     except OSError as error:

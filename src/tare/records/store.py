@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,17 +25,26 @@ def path_of(study_dir: Path, cell: str, repetition: int, environment: str) -> Pa
 
 def write_atomically(path: Path, text: str) -> None:
     """Write a file so that a reader, a crash or a full disk finds the old content or the new, never a part."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = _beside(path)
     try:
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+        _put(temporary, text)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}.tmp")
+
+
+def _put(path: Path, text: str) -> None:
+    """Write a file down to the disk: a full one is noticed here, not by whoever reads it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def read(path: Path) -> Record:
@@ -48,7 +57,7 @@ def read(path: Path) -> Record:
         content = json.loads(path.read_bytes())
     except OSError as error:
         raise BadRecord(f"{path} can't be read: {error.strerror}.") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadRecord(f"{path} is no JSON ({error}); move it away and its block is measured again.") from error
     version = content.get("schema_version") if isinstance(content, dict) else None
     if isinstance(version, int) and version > SCHEMA_VERSION:
@@ -66,17 +75,33 @@ def read(path: Path) -> Record:
 
 
 def write(study_dir: Path, record: Record) -> Path:
-    """Write a record; one that lies at its place already is moved to `superseded/` first.
+    """Write one record: see `write_all`."""
+    return write_all(study_dir, [record])[0]
+
+
+def write_all(study_dir: Path, records: Sequence[Record]) -> list[Path]:
+    """Write the records of a block; those that lie at their places already are copied to `superseded/` first.
+
+    All are on the disk before the first one is given its name, so that a disk that fills up meanwhile leaves either
+    all of the old ones or all of the new ones: one old and one new record would pass for a block measured in lockstep.
 
     Raises:
         OSError: the disk is full or the folder can't be written; what was there before is still there.
     """
-    path = path_of(study_dir, record.cell.name, record.repetition, record.environment)
-    text = record.model_dump_json(indent=1) + "\n"
-    if path.exists():
-        supersede(study_dir, path)
-    write_atomically(path, text)
-    return path
+    paths = [path_of(study_dir, r.cell.name, r.repetition, r.environment) for r in records]
+    kept: list[Path] = []
+    try:
+        for path, record in zip(paths, records, strict=True):
+            if path.exists():
+                kept.append(supersede(study_dir, path))
+            _put(_beside(path), record.model_dump_json(indent=1) + "\n")
+    except BaseException:
+        for needless in (*kept, *(_beside(path) for path in paths)):
+            needless.unlink(missing_ok=True)
+        raise
+    for path in paths:
+        _beside(path).replace(path)
+    return paths
 
 
 def supersede(study_dir: Path, path: Path) -> Path:
@@ -84,9 +109,8 @@ def supersede(study_dir: Path, path: Path) -> Path:
 
     The record itself stays until its successor is renamed over it, so that a full disk at this moment loses nothing.
     """
-    relative = path.relative_to(study_dir / "runs")
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
-    kept = study_dir / "superseded" / relative.parent / f"{relative.stem}.{stamp}.json"
+    cell, repetition, name = path.relative_to(study_dir / "runs").parts
+    kept = _stamped(study_dir / "superseded", cell, repetition, name.removesuffix(".json"))
     kept.parent.mkdir(parents=True, exist_ok=True)
     temporary = kept.with_suffix(".tmp")
     try:
@@ -103,10 +127,18 @@ def scan(study_dir: Path) -> Iterator[Path]:
     return iter(sorted((study_dir / "runs").glob("*/*/*.json")))
 
 
-def write_aside(study_dir: Path, record: Record) -> Path:
-    """Keep a record that must not take the place of a better one: under `superseded/`, never in the statistics."""
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
-    folder = study_dir / "superseded" / record.cell.name / str(record.repetition)
-    path = folder / f"{record.environment}.{stamp}.json"
+def write_interrupted(study_dir: Path, record: Record) -> Path:
+    """Keep what an interrupted run measured: under `interrupted/`, outside the statistics.
+
+    Raises:
+        OSError: as in `write`.
+    """
+    path = _stamped(study_dir / "interrupted", record.cell.name, record.repetition, record.environment)
     write_atomically(path, record.model_dump_json(indent=1) + "\n")
     return path
+
+
+def _stamped(folder: Path, cell: str, repetition: int | str, environment: str) -> Path:
+    """A file name that is free, since it ends with the time."""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+    return folder / cell / str(repetition) / f"{environment}.{stamp}.json"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from statistics import median
 
 import pandas as pd
@@ -32,11 +32,10 @@ def draw(runs: pd.DataFrame, width_in: float, figure: Figure) -> None:
     cells = sorted(good["cell"].unique(), key=natural)
     names = environments_of(good)
     text_in = width_in - 2 * style.EDGE_IN
-    below = [
-        line for part in footer(runs, good) for line in style.wrap(figure, part, style.SMALL_PT, text_in)
-    ]
-    label_in = max((style.width_of(figure, name, style.LABEL_PT) for name in names), default=0.0)
+    below = [line for part in footer(runs, good) for line in style.wrap(part, style.SMALL_PT, text_in)]
+    label_in = max((style.width_of(name, style.LABEL_PT) for name in names), default=0.0)
     label_in = min(label_in, 0.3 * width_in) + style.EDGE_IN + 0.05
+    short = [style.cut(name, style.LABEL_PT, label_in - style.EDGE_IN - 0.05) for name in names]
     across = max(1, min(len(cells), int((width_in - label_in) // (_PANEL_IN + GAP_IN))))
     down = math.ceil(len(cells) / across)
     panel_in = (width_in - label_in - style.EDGE_IN - GAP_IN * across) / across
@@ -51,11 +50,10 @@ def draw(runs: pd.DataFrame, width_in: float, figure: Figure) -> None:
         x_in = label_in + column * (panel_in + GAP_IN)
         y_in = height_in - style.EDGE_IN - (row + 1) * (TITLE_IN + rows_in + TICKS_IN) + TICKS_IN
         axes = figure.add_axes((x_in / width_in, y_in / height_in, panel_in / width_in, rows_in / height_in))
-        _panel(axes, good[good["cell"] == cell], names, marks, labels=column == 0)
-        title = style.cut(figure, str(cell), style.LABEL_PT, panel_in + GAP_IN / 2, "bold")
+        _panel(axes, good[good["cell"] == cell], marks)
+        axes.set_yticks(range(len(names)), labels=short if column == 0 else [""] * len(names))
+        title = style.cut(str(cell), style.LABEL_PT, panel_in + GAP_IN / 2, "bold")
         axes.set_title(title, fontsize=style.LABEL_PT, fontweight="bold", loc="left", pad=2.5)
-        for label in axes.get_yticklabels():
-            label.set_text(style.cut(figure, label.get_text(), style.LABEL_PT, label_in - style.EDGE_IN))
     if cells:
         middle = label_in + (width_in - label_in - GAP_IN) / 2
         y = (style.EDGE_IN + TEXT_IN * len(below) + 0.05) / height_in
@@ -81,10 +79,8 @@ def footer(runs: pd.DataFrame, good: pd.DataFrame) -> list[str]:
     return [*said, f"{wording.count(bad, 'run')} without a result not shown."] if bad else said
 
 
-def _panel(
-    axes: Axes, runs: pd.DataFrame, names: Sequence[str], marks: dict[str, style.Mark], *, labels: bool
-) -> None:
-    for row, name in enumerate(names):
+def _panel(axes: Axes, runs: pd.DataFrame, marks: Mapping[str, style.Mark]) -> None:
+    for row, (name, mark) in enumerate(marks.items()):
         part = runs[runs["environment"] == name].sort_values("repetition")
         values = [float(value) for value in part[_VALUE]]
         axes.text(
@@ -95,17 +91,15 @@ def _panel(
             continue
         last = max(len(values) - 1, 1)
         offsets = [_JITTER * (2 * i / last - 1) if len(values) > 1 else 0.0 for i in range(len(values))]
-        mark = marks[name]
         axes.plot(
             values, [row + offset for offset in offsets], mark.marker, color=mark.colour, markersize=3,
             markeredgecolor="white", markeredgewidth=0.3, linestyle="none", zorder=3,
         )  # fmt: skip
         middle = median(values)
         axes.plot([middle, middle], [row - 0.4, row + 0.4], color=mark.colour, linewidth=1.2, zorder=2)
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.set_yticks(range(len(names)), labels=list(names) if labels else [""] * len(names))
+    axes.set_ylim(len(marks) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0, pad=2)
-    axes.hlines([row + 0.5 for row in range(len(names) - 1)], 0, 1, transform=axes.get_yaxis_transform(),
+    axes.hlines([row + 0.5 for row in range(len(marks) - 1)], 0, 1, transform=axes.get_yaxis_transform(),
                 color=style.LIGHT, linewidth=0.4, zorder=0)  # fmt: skip
     axes.spines[["right", "top"]].set_visible(False)
     axes.margins(x=0.08)

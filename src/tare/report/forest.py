@@ -16,7 +16,7 @@ from tare.report.rows import Line
 from tare.stats import verdicts
 
 ROW_IN, HEADER_IN, GAP_IN, TEXT_IN = 0.155, 0.16, 0.08, 0.105
-INDENT_IN, AXIS_IN = 0.08, 0.15
+INDENT_IN, AXIS_IN, ARROW_IN = 0.08, 0.15, 0.03
 _MOST_LABEL = 0.34  # of the figure's width
 _HEADING = "% [95 % CI]"
 
@@ -45,7 +45,12 @@ class Entry:
 def entries(overhead: pd.DataFrame) -> list[Entry]:
     """The plot's lines; what is measured nowhere has none, since the text below the plot says it once."""
     found: list[Entry] = []
-    everywhere = {(gap.environment, gap.note) for gap in rows.gaps(rows.lines(overhead)) if gap.everywhere}
+    everywhere = {
+        (environment, gap.note)
+        for gap in rows.gaps(rows.lines(overhead))
+        if gap.everywhere
+        for environment in gap.environments
+    }
     one_baseline = len(rows.baselines_of(overhead)) == 1
     for cell, part in overhead.groupby("cell", sort=False):
         below = []
@@ -95,13 +100,9 @@ def footer(overhead: pd.DataFrame, found: Sequence[Entry], margin_pct: float) ->
             f"Mark: estimate in {metric}; bar: 95 % t interval over n blocks; "
             f"grey band: margin, ±{margin_pct:g} %."
         )
-    elif (overhead["environment"] == overhead["baseline"]).all():
-        said.append(f"Nothing is compared with {rows.against(overhead)}: no other environment is planned.")
     else:
-        said.append("Nothing to compare has been measured yet.")
-    for gap in rows.gaps(rows.lines(overhead)):
-        if gap.everywhere:
-            said.append(f"{gap.environment}: not measured: {wording.sentence(gap.note)}")
+        said.append(rows.nothing(overhead))
+    said += [wording.sentence(gap.text) for gap in rows.gaps(rows.lines(overhead)) if gap.everywhere]
     return said
 
 
@@ -112,16 +113,12 @@ def draw(overhead: pd.DataFrame, margin_pct: float, width_in: float, figure: Fig
     below = [
         line
         for part in footer(overhead, found, margin_pct)
-        for line in style.wrap(figure, part, style.SMALL_PT, text_in)
+        for line in style.wrap(part, style.SMALL_PT, text_in)
     ]
-    label_in = _label_width(figure, found, width_in)
-    columns = [
-        ("n", _widest(figure, ["n", *(e.line.blocks for e in found if e.kind == "estimate" and e.line)]))
-    ]
-    columns.append(
-        (_HEADING, _widest(figure, [_HEADING, *(numbers(e) for e in found if e.kind == "estimate")]))
-    )
-    right_in = sum(width for _, width in columns) + 2 * GAP_IN + style.EDGE_IN
+    label_in = _label_width(found, width_in)
+    columns = [("n", _widest(["n", *(e.line.blocks for e in found if e.kind == "estimate" and e.line)]))]
+    columns.append((_HEADING, _widest([_HEADING, *(numbers(e) for e in found if e.kind == "estimate")])))
+    right_in = sum(width for _, width in columns) + 2 * GAP_IN + ARROW_IN + style.EDGE_IN
     rows_in = sum(HEADER_IN if e.kind == "cell" else ROW_IN for e in found) or ROW_IN
     bottom_in = AXIS_IN + 2 * TEXT_IN + GAP_IN + TEXT_IN * len(below) + style.EDGE_IN
     height_in = HEADER_IN + rows_in + bottom_in
@@ -131,7 +128,7 @@ def draw(overhead: pd.DataFrame, margin_pct: float, width_in: float, figure: Fig
         (label_in / width_in, bottom_in / height_in, plot_in / width_in, rows_in / height_in)
     )
     _frame(axes, overhead, limits(found, margin_pct), margin_pct, rows_in)
-    _lines(figure, axes, found, columns, plot_in, label_in)
+    _lines(axes, found, columns, plot_in, label_in)
     for number, line in enumerate(reversed(below)):
         figure.text(
             style.EDGE_IN / width_in, (style.EDGE_IN + number * TEXT_IN) / height_in, line,
@@ -145,12 +142,12 @@ def numbers(entry: Entry) -> str:
     return wording.typographic(f"{line.estimate} {line.interval}".strip()) if line else ""
 
 
-def _widest(figure: Figure, texts: Sequence[str]) -> float:
-    return max(style.width_of(figure, text, style.SMALL_PT) for text in texts)
+def _widest(texts: Sequence[str]) -> float:
+    return max(style.width_of(text, style.SMALL_PT) for text in texts)
 
 
-def _label_width(figure: Figure, found: Sequence[Entry], width_in: float) -> float:
-    widths = [style.width_of(figure, entry.label, style.LABEL_PT) for entry in found if entry.kind != "cell"]
+def _label_width(found: Sequence[Entry], width_in: float) -> float:
+    widths = [style.width_of(entry.label, style.LABEL_PT) for entry in found if entry.kind != "cell"]
     return min(max(widths, default=0.4), _MOST_LABEL * width_in) + style.EDGE_IN + INDENT_IN + GAP_IN
 
 
@@ -173,7 +170,6 @@ def _frame(
 
 
 def _lines(
-    figure: Figure,
     axes: Axes,
     found: Sequence[Entry],
     columns: Sequence[tuple[str, float]],
@@ -183,7 +179,7 @@ def _lines(
     marks = style.marks(entry.line.environment for entry in found if entry.line)
     transform = axes.get_yaxis_transform()  # x: fraction of the axes; y: inches from the top
     left = (style.EDGE_IN - label_in) / plot_in
-    n_x = 1 + (GAP_IN + columns[0][1]) / plot_in
+    n_x = 1 + (ARROW_IN + GAP_IN + columns[0][1]) / plot_in
     numbers_x = n_x + (GAP_IN + columns[1][1]) / plot_in
     small: dict[str, Any] = {"fontsize": style.SMALL_PT, "va": "center", "transform": transform}
     if any(entry.kind == "estimate" for entry in found):
@@ -195,12 +191,12 @@ def _lines(
         height = HEADER_IN if entry.kind == "cell" else ROW_IN
         y, top = top + height / 2, top + height
         if entry.kind == "cell":
-            name = style.cut(figure, entry.label, style.LABEL_PT, label_in + plot_in - style.EDGE_IN, "bold")
+            name = style.cut(entry.label, style.LABEL_PT, label_in + plot_in - style.EDGE_IN, "bold")
             axes.text(
                 left, y, name, fontsize=style.LABEL_PT, fontweight="bold", va="center", transform=transform
             )
             continue
-        label = style.cut(figure, entry.label, style.LABEL_PT, label_in - style.EDGE_IN - INDENT_IN)
+        label = style.cut(entry.label, style.LABEL_PT, label_in - style.EDGE_IN - INDENT_IN)
         axes.text(
             left + INDENT_IN / plot_in, y, label, fontsize=style.LABEL_PT, va="center", transform=transform
         )
@@ -210,7 +206,7 @@ def _lines(
                 if entry.label
                 else (numbers_x * plot_in + label_in - style.EDGE_IN - INDENT_IN)
             )
-            words = style.cut(figure, entry.text, style.SMALL_PT, room - 0.02)
+            words = style.cut(entry.text, style.SMALL_PT, room - 0.02)
             x = 0.0 if entry.label else left + INDENT_IN / plot_in
             ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
             axes.text(x, y, words, style="italic", color=style.GREY, bbox=ground, **small)

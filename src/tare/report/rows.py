@@ -14,6 +14,8 @@ from tare.stats.table import text
 
 # How an environment is called that is its own baseline under a second name.
 AGAIN = "-again"
+# A note that many lines share names so many of them.
+_NAMED = 2
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def lines(overhead: pd.DataFrame) -> list[Line]:
                 baseline_value=wording.quantity(row["baseline_value"]),
                 value=wording.quantity(row["value"]),
                 overhead=wording.pct(row["performance_overhead_pct"]),
-                estimate=wording.pct(row["estimate_pct"]),
+                estimate=wording.pct(row["estimate_pct"], row["ci_low_pct"], row["ci_high_pct"]),
                 interval=wording.interval(row["ci_low_pct"], row["ci_high_pct"]),
                 verdict=text(row["verdict"]),
                 note="; ".join(part for part in (differs, text(row["note"])) if part),
@@ -71,34 +73,63 @@ def lines(overhead: pd.DataFrame) -> list[Line]:
 
 @dataclass(frozen=True)
 class Gap:
-    """An environment that was not measured, for one reason, in some cells.
+    """Environments that were not measured, for one reason, in some cells.
 
-    `everywhere`: in every cell in which anything at all can be measured, of which there are several.
+    Attributes:
+        everywhere: in every cell in which anything at all can be measured, of which there are several.
+        all_environments: every environment of the study, baselines included.
     """
 
-    environment: str
-    note: str
+    environments: tuple[str, ...]
     cells: tuple[str, ...]
+    note: str
     everywhere: bool
+    all_environments: bool
 
     @property
-    def where(self) -> str:
-        """`in all cells`, or the cells' names."""
-        return "in all cells" if self.everywhere else wording.listed(self.cells)
+    def text(self) -> str:
+        """`docker not measured in any cell: why`."""
+        if self.all_environments:
+            return f"{wording.listed(self.cells)} not measured: {self.note}"
+        where = "any cell" if self.everywhere else wording.listed(self.cells)
+        return f"{wording.listed(self.environments)} not measured in {where}: {self.note}"
 
 
 def gaps(found: Sequence[Line]) -> list[Gap]:
-    """What was not measured, by environment and reason."""
-    possible = {line.cell for line in found if line.verdict != verdicts.NOT_MEASURED}
-    possible = possible or {line.cell for line in found}
-    by_reason: dict[tuple[str, str], list[str]] = defaultdict(list)
+    """What was not measured, by reason."""
+    everything = {line.cell for line in found}
+    possible = {line.cell for line in found if line.verdict != verdicts.NOT_MEASURED} or everything
+    environments = {line.environment for line in found}
+    cells_of: dict[tuple[str, str], list[str]] = defaultdict(list)
     for line in found:
         if line.verdict == verdicts.NOT_MEASURED:
-            by_reason[line.environment, line.note].append(line.cell)
+            cells_of[line.environment, line.note].append(line.cell)
+    together: dict[tuple[tuple[str, ...], str], list[str]] = defaultdict(list)
+    for (environment, note), cells in cells_of.items():
+        together[tuple(cells), note].append(environment)
     return [
-        Gap(environment, note, tuple(where), len(where) > 1 and possible <= set(where))
-        for (environment, note), where in by_reason.items()
+        Gap(
+            environments=tuple(names),
+            cells=cells,
+            note=note,
+            everywhere=len(cells) > 1 and possible <= set(cells),
+            all_environments=set(names) == environments,
+        )
+        for (cells, note), names in together.items()
     ]
+
+
+def notes(found: Sequence[Line]) -> list[str]:
+    """The notes of lines that are measured or to be, each once, with the lines that it belongs to."""
+    of: dict[str, list[str]] = defaultdict(list)
+    for line in found:
+        if line.note and line.verdict != verdicts.NOT_MEASURED:
+            of[line.note].append(f"{line.cell}, {line.environment}")
+    said = []
+    for note, names in of.items():
+        more = len(names) - _NAMED
+        said.append(f"{'; '.join(names if more <= 1 else [*names[:_NAMED], f'{more} more'])}: {note}")
+    return said
 
 
 def is_again(environment: str, baseline: str) -> bool:
@@ -121,3 +152,10 @@ def against(overhead: pd.DataFrame) -> str:
     """`bare`, or `each one's baseline` where they differ."""
     names = baselines_of(overhead)
     return names[0] if len(names) == 1 else "each one's baseline" if names else "its baseline"
+
+
+def nothing(overhead: pd.DataFrame) -> str:
+    """Why there is no estimate to show."""
+    if (overhead["environment"] == overhead["baseline"]).all():
+        return f"Nothing is compared with {against(overhead)}: no other environment is planned."
+    return "Nothing to compare has been measured yet."

@@ -12,6 +12,8 @@ from typing import Any
 import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import text_to_path
 
 COLUMN_IN = 3.4
 DOUBLE_COLUMN_IN = 7.0
@@ -103,33 +105,32 @@ def save(figure: Figure, paths: Sequence[Path]) -> None:
         figure.savefig(path, format=suffix[1:], dpi=_PNG_DPI, metadata=_METADATA[suffix])
 
 
-def width_of(figure: Figure, text: str, size_pt: float, weight: str = "normal") -> float:
-    """Width of a line of text, inches."""
-    probe = figure.text(0, 0, text, fontsize=size_pt, fontweight=weight)
-    extent = probe.get_window_extent(figure.canvas.get_renderer())  # type: ignore[attr-defined]
-    probe.remove()
-    return float(extent.width) / figure.dpi
+def width_of(text: str, size_pt: float, weight: str = "normal") -> float:
+    """Width of a line of text, inches; of the outlines, so that it holds at every resolution."""
+    font = FontProperties(family=RC["font.family"], size=size_pt, weight=weight)
+    width_pt, _, _ = text_to_path.get_text_width_height_descent(text, font, ismath=False)
+    return float(width_pt) / 72
 
 
-def cut(figure: Figure, text: str, size_pt: float, most_in: float, weight: str = "normal") -> str:
+def cut(text: str, size_pt: float, most_in: float, weight: str = "normal") -> str:
     """The text, shortened with an ellipsis until it is no wider than that."""
-    if width_of(figure, text, size_pt, weight) <= most_in:
+    if width_of(text, size_pt, weight) <= most_in:
         return text
     low, high = 0, len(text)
     while high - low > 1:
         middle = (low + high) // 2
-        fits = width_of(figure, f"{text[:middle].rstrip()}…", size_pt, weight) <= most_in
+        fits = width_of(f"{text[:middle].rstrip()}…", size_pt, weight) <= most_in
         low, high = (middle, high) if fits else (low, middle)
-    return f"{text[:low].rstrip()}…"
+    return f"{text[:low].rstrip(' .,;:')}…"
 
 
-def wrap(figure: Figure, text: str, size_pt: float, most_in: float) -> list[str]:
+def wrap(text: str, size_pt: float, most_in: float) -> list[str]:
     """The text in lines no wider than that; a single longer word is cut."""
     found: list[str] = []
     for word in text.split():
         longer = f"{found[-1]} {word}" if found else word
-        if found and width_of(figure, longer, size_pt) <= most_in:
+        if found and width_of(longer, size_pt) <= most_in:
             found[-1] = longer
         else:
-            found.append(cut(figure, word, size_pt, most_in))
+            found.append(cut(word, size_pt, most_in))
     return found

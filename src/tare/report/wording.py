@@ -28,17 +28,20 @@ def fixed(value: float, places: int) -> str:
     return text.removeprefix("-") if float(text) == 0 else text
 
 
-def pct(value: Any) -> str:
-    """A percentage without the sign `%`, empty where there is none."""
-    return fixed(float(value), decimals(float(value))) if is_number(value) else ""
+def pct(value: Any, *beside: Any) -> str:
+    """A percentage without its sign, with as many decimals as those beside it; empty where there is none."""
+    if not is_number(value):
+        return ""
+    return fixed(
+        float(value), decimals(float(value), *(float(other) for other in beside if is_number(other)))
+    )
 
 
 def interval(low: Any, high: Any) -> str:
     """`[low, high]`, empty where there is none."""
     if not (is_number(low) and is_number(high)):
         return ""
-    places = decimals(float(low), float(high))
-    return f"[{fixed(float(low), places)}, {fixed(float(high), places)}]"
+    return f"[{pct(low, high)}, {pct(high, low)}]"
 
 
 def quantity(value: Any) -> str:

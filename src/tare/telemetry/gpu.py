@@ -11,14 +11,16 @@ def names() -> list[str]:
         pynvml.nvmlInit()
     except pynvml.NVMLError:
         return []
+    found: list[str] = []
     try:
-        found = []
         for index in range(pynvml.nvmlDeviceGetCount()):
             name = pynvml.nvmlDeviceGetName(pynvml.nvmlDeviceGetHandleByIndex(index))
             found.append(name.decode() if isinstance(name, bytes) else str(name))
-        return found
+    except pynvml.NVMLError:
+        pass  # a GPU that fell off its bus can't be used, as one that is not there
     finally:
         pynvml.nvmlShutdown()
+    return found
 
 
 def matching(wanted: str, present: list[str]) -> list[str]:

@@ -172,9 +172,17 @@ def converse(channel: Channel, inherited: Dict[str, Any]) -> int:
     except Exception as error:
         traceback.print_exc()
         sys.stderr.flush()
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        channel.send("error", {"reason": reason[:500], "type": type(error).__name__})
+        try:
+            channel.send("error", {"reason": _reason(error), "type": type(error).__name__})
+        except ChannelClosed:
+            pass
         return 1
+
+
+def _reason(error: Exception) -> str:
+    """The error in one line; one that is a mere word, such as a KeyError, says what it is."""
+    text = (str(error).strip().splitlines() or [""])[0]
+    return (text if " " in text else f"{type(error).__name__} {text}".strip())[:500]
 
 
 def main() -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import sys
 import threading
 import time
 from typing import Any, Dict, Optional, Tuple
@@ -39,13 +40,19 @@ class Channel:
         os.dup2(null, 0)
         os.close(null)
         os.dup2(2, 1)
+        # a file is buffered in blocks otherwise, and what was printed before a crash would be lost
+        if sys.stdout is not None:
+            sys.stdout.reconfigure(line_buffering=True)
         return cls(reading, writing)
 
     def _read(self) -> None:
         # Blocked in read() for the whole of a turn: costs the timed steps nothing. It is a thread of its own so that a
         # closed channel is noticed in the middle of a step: a worker whose controller was killed must not train on.
-        for line in self._reading:
-            self._lines.put(line)
+        try:
+            for line in self._reading:
+                self._lines.put(line)
+        except OSError:
+            pass  # a broken channel is a closed one
         self._lines.put(None)
         if self._exit_when_closed:
             time.sleep(_GRACE_S)
@@ -76,5 +83,5 @@ class Channel:
         try:
             while line:
                 line = line[os.write(self._writing, line) :]
-        except BrokenPipeError as error:
+        except OSError as error:
             raise ChannelClosed from error

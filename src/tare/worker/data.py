@@ -6,7 +6,6 @@ import os
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Union
 
 import numpy as np
 
@@ -17,7 +16,8 @@ ARRAYS = ("train_x", "train_y", "test_x", "test_y")
 class Data:
     """Images with their labels, for training and held out for testing.
 
-    `train_x`, `test_x`: float32 [n, H, W, C], values in 0..1. `train_y`, `test_y`: int64 [n], the class of each image.
+    `train_x`, `test_x`: float32 [n, H, W, C], values in 0..1.
+    `train_y`, `test_y`: int64 [n], the class of each image.
     """
 
     train_x: np.ndarray
@@ -26,10 +26,10 @@ class Data:
     test_y: np.ndarray
 
 
-def load(path: Union[str, os.PathLike[str]]) -> Data:
+def load(path: str | os.PathLike[str]) -> Data:
     """Read the four arrays of `Data` from an .npz file.
 
-    Raises ValueError, with the name of the file in it, where the file or one of the arrays is not what it should be.
+    Raises ValueError, with the name of the file in it, where the file or an array is not what it should be.
     """
     try:
         with np.load(path, allow_pickle=False) as archive:
@@ -43,8 +43,8 @@ def load(path: Union[str, os.PathLike[str]]) -> Data:
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, AttributeError, TypeError) as error:
         # np.load gives a bare array, which is no context manager, for an .npy file: hence the last two.
         raise ValueError(
-            f"{path} is not usable as data ({error}); it must be an .npz file with train_x and test_x (float32 [n, H, W, C], "
-            "0..1), train_y and test_y (int64 [n]): make it again"
+            f"{path} is not usable as data ({error}); it must be an .npz file with train_x and test_x "
+            "(float32 [n, H, W, C], 0..1), train_y and test_y (int64 [n]): make it again"
         ) from None
     return data
 
@@ -70,8 +70,8 @@ def _check(data: Data) -> None:
 def batches(n: int, batch_size: int, seed: int) -> Iterator[np.ndarray]:
     """Endless batches of indices into n samples: int64 [batch_size] each, always full.
 
-    Every epoch is a new shuffle of all samples, and what is left of one when it does not fill a batch goes into the next
-    batch, so that every sample is used equally often and a batch may even be larger than the data.
+    Every epoch is a new shuffle of all samples, and what is left of one when it does not fill a batch goes
+    into the next batch: every sample is used equally often, and a batch may even be larger than the data.
     """
     if n < 1 or batch_size < 1:
         raise ValueError(f"batches of {batch_size} cannot be taken from {n} samples: both must be at least 1")
@@ -79,7 +79,7 @@ def batches(n: int, batch_size: int, seed: int) -> Iterator[np.ndarray]:
 
 
 def _batches(n: int, batch_size: int, seed: int) -> Iterator[np.ndarray]:
-    # RandomState, since numpy promises only for it that the numbers stay the same from one version to another.
+    # RandomState: only for it numpy promises the same numbers in every version.
     random = np.random.RandomState(np.random.MT19937(np.random.SeedSequence(seed)))
     waiting = np.empty(0, np.int64)
     while True:

@@ -1,15 +1,15 @@
 """The networks that Tare trains, described once for every framework.
 
-A network is a list of layers in the order in which they are applied, its published number of parameters, and how it is
-trained. The frameworks (`tare.worker.frameworks`) build it from this description, so that all of them train the very same
-thing. Standard library only.
+A network is a list of layers in the order in which they are applied, its published number of parameters, and
+how it is trained. The frameworks (`tare.worker.frameworks`) build it from this description, so that all train
+the very same thing. Standard library only.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Optional, Union
+from typing import Union
 
 Shape = tuple[int, ...]
 
@@ -73,7 +73,7 @@ class Sgd:
     learning_rate: float
     momentum: float
     weight_decay: float = 0.0
-    policy: Optional[InversePolicy] = None
+    policy: InversePolicy | None = None
 
     def rate(self, iteration: int) -> float:
         """The learning rate of this iteration, counted from 0."""
@@ -84,7 +84,7 @@ class Sgd:
 
 @dataclass(frozen=True)
 class Parameters:
-    """The shapes of one layer's parameters: weights (size, size, C, filters) or (inputs, units), and as many biases."""
+    """The shapes of one layer's weights, (size, size, C, filters) or (inputs, units), and of its biases."""
 
     weights: Shape
     biases: Shape
@@ -99,9 +99,9 @@ class Parameters:
 class Network:
     """A network and how it is trained; the loss is always the softmax cross-entropy, averaged over the batch.
 
-    `input_shape` is (H, W, C). `parameters` is the published count, which every framework must arrive at. `purpose` is
-    "learning" where the accuracy that is reached means something, "speed" where only the time of a step does.
-    `initialiser` names how the weights start (see `tare.worker.frameworks.initial_weights`).
+    `input_shape` is (H, W, C). `parameters` is the published count, which every framework must arrive at.
+    `purpose` is "learning" where the accuracy that is reached means something, "speed" where only the time of
+    a step does. `initialiser` names how the weights start (see `tare.worker.frameworks.initial_weights`).
     """
 
     name: str
@@ -121,7 +121,7 @@ class Network:
         return self.shapes()[-1][0]
 
     def shapes(self) -> list[Shape]:
-        """The shape of one sample before the first layer and after each layer: (H, W, C), or (units,) once flat.
+        """The shape of a sample before the first layer and after each: (H, W, C), or (units,) once flat.
 
         Raises ValueError where a layer cannot take what the one before it gives.
         """

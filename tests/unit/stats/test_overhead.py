@@ -285,6 +285,12 @@ def test_a_plan_read_from_disk_with_its_empty_fields(tmp_path):
         pd.testing.assert_frame_equal(run(records, read), run(records, planned))
 
 
+def test_an_empty_plan_is_an_empty_table():
+    frame = run([], plan([]))
+    assert len(frame) == 0
+    assert frame.dtypes.astype(str).to_dict() == table.COLUMNS
+
+
 def test_clear_refusals():
     records, planned = quiet()
     with pytest.raises(

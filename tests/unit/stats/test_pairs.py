@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.factory import record, turn
 
@@ -66,6 +66,7 @@ def test_pairing_uses_only_runs_that_ended_well_in_the_same_block():
     assert apart == []
 
 
+@settings(deadline=None)  # the machine may be busy
 @given(times, st.floats(0.5, 2.0))
 def test_a_constant_factor_is_found_exactly(baseline_s, factor):
     assert log_time_ratio(pair(baseline_s, [factor * s for s in baseline_s])) == pytest.approx(
@@ -73,6 +74,7 @@ def test_a_constant_factor_is_found_exactly(baseline_s, factor):
     )
 
 
+@settings(deadline=None)  # the machine may be busy
 @given(times)
 def test_exchanged_runs_give_the_opposite_number(baseline_s):
     platform_s = [s * (1 + i / 10) for i, s in enumerate(baseline_s)]

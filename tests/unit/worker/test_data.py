@@ -1,4 +1,4 @@
-"""Data are read or refused with one sentence, and batches are full, endless, and the same for the same seed."""
+"""Data are read or refused with one sentence; batches are full, endless, and the same for the same seed."""
 
 from itertools import islice
 
@@ -23,9 +23,12 @@ def test_what_was_saved_is_loaded(tmp_path):
     path = tmp_path / "digits.npz"
     np.savez(path, **arrays())
     data = load(path)
-    assert data.train_x.shape == (5, 4, 4, 1) and data.train_x.dtype == np.float32
-    assert data.train_y.tolist() == [0, 1, 2, 3, 4] and data.train_y.dtype == np.int64
-    assert data.test_x.min() == 1 and len(data.test_y) == 2
+    assert data.train_x.shape == (5, 4, 4, 1)
+    assert data.train_x.dtype == np.float32
+    assert data.train_y.tolist() == [0, 1, 2, 3, 4]
+    assert data.train_y.dtype == np.int64
+    assert data.test_x.min() == 1
+    assert len(data.test_y) == 2
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,17 @@ from math import prod
 
 import pytest
 
-from tare.worker.networks import FCN_R, LENET, NETWORKS, Convolution, Dense, Flatten, InversePolicy, MaxPool, Sgd
+from tare.worker.networks import (
+    FCN_R,
+    LENET,
+    NETWORKS,
+    Convolution,
+    Dense,
+    Flatten,
+    InversePolicy,
+    MaxPool,
+    Sgd,
+)
 
 
 def test_networks_are_found_by_their_names():

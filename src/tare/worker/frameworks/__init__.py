@@ -1,7 +1,7 @@
-"""One module per deep-learning framework, all with the same few functions, so that nothing else knows which one it is.
+"""One module per deep-learning framework, all with the same functions: nothing else knows which it is.
 
-Importing this package imports no framework; `load` does. What `load` gives back is a module that has what `Framework`
-lists. A further framework is one module and one line in `FRAMEWORKS`.
+Importing this package imports no framework; `load` does. What `load` gives back is a module that has what
+`Framework` lists. A further framework is one module and one line in `FRAMEWORKS`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FRAMEWORKS = {
 
 
 class Trainer(Protocol):
-    """A network in training. Equal seeds give equal initial weights and equal batches, whatever the framework."""
+    """A network in training. Equal seeds give equal initial weights and batches, whatever the framework."""
 
     parameters: int
     """How many parameters the framework itself counts."""
@@ -37,8 +37,8 @@ class Trainer(Protocol):
 class TrainerType(Protocol):
     """Builds the network on the device, with its data.
 
-    Raises ValueError where the framework does not arrive at the published number of parameters, or where the data does not
-    suit the network.
+    Raises ValueError where the framework does not arrive at the published number of parameters, or where the
+    data does not suit the network.
     """
 
     def __call__(self, network: Network, data: Data, batch_size: int, seed: int, device: str) -> Trainer:
@@ -64,7 +64,10 @@ class Framework(Protocol):
 
 
 def load(name: str) -> Framework:
-    """Import a framework's module. Raises ValueError for a name not in `FRAMEWORKS`, ImportError where it isn't installed."""
+    """Import a framework's module.
+
+    Raises ValueError for a name that is not in `FRAMEWORKS`, ImportError where the framework isn't installed.
+    """
     if name not in FRAMEWORKS:
         raise ValueError(f"framework {name!r} is not known; use one of {', '.join(sorted(FRAMEWORKS))}")
     return cast(Framework, importlib.import_module(FRAMEWORKS[name]))
@@ -82,13 +85,14 @@ def check_data(network: Network, data: Data) -> None:
     """Raise ValueError where the images or labels do not suit the network."""
     if data.train_x.shape[1:] != network.input_shape:
         raise ValueError(
-            f"network {network.name} takes images {network.input_shape}, the data has {data.train_x.shape[1:]}; "
-            "choose data of that shape"
+            f"network {network.name} takes images {network.input_shape}, "
+            f"the data has {data.train_x.shape[1:]}; choose data of that shape"
         )
     classes = 1 + max(int(data.train_y.max()), int(data.test_y.max()))
     if classes > network.classes:
         raise ValueError(
-            f"network {network.name} tells {network.classes} classes apart, the data has {classes}; choose other data"
+            f"network {network.name} tells {network.classes} classes apart, the data has {classes}; "
+            "choose other data"
         )
 
 
@@ -96,6 +100,6 @@ def check_parameters(network: Network, counted: int) -> None:
     """Raise ValueError where the framework's own count of parameters is not the published one."""
     if counted != network.parameters:
         raise ValueError(
-            f"network {network.name} has {counted:,} parameters here instead of the published {network.parameters:,}; "
-            "its layers are not those of the paper"
+            f"network {network.name} has {counted:,} parameters here instead of the published "
+            f"{network.parameters:,}; its layers are not those of the paper: correct them or the count"
         )

@@ -8,15 +8,17 @@ from tare.worker.networks import Network
 
 
 def initial_weights(network: Network, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Weights and biases of each layer that has any, in order: float32, shaped as `Network.parameter_shapes` says.
+    """Weights and biases of each layer that has any, in order: float32, of the network's `parameter_shapes`.
 
-    "xavier" is Caffe's: uniform in +-sqrt(3 / fan_in), biases 0. Raises ValueError for an initialiser not known here.
+    "xavier" is Caffe's: uniform in +-sqrt(3 / fan_in), biases 0. Raises ValueError for any other initialiser.
     """
     if network.initialiser != "xavier":
-        raise ValueError(f"network {network.name}: initialiser {network.initialiser!r} is not known; use 'xavier'")
+        raise ValueError(
+            f"network {network.name}: initialiser {network.initialiser!r} is not known; use 'xavier'"
+        )
     initial = []
     for layer, shapes in enumerate(network.parameter_shapes()):
-        # RandomState, since numpy promises only for it that the numbers stay the same from one version to another.
+        # RandomState: only for it numpy promises the same numbers in every version.
         random = np.random.RandomState(np.random.MT19937(np.random.SeedSequence([seed, layer])))
         bound = (3.0 / shapes.fan_in) ** 0.5
         weights = random.uniform(-bound, bound, shapes.weights).astype(np.float32)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -57,7 +57,7 @@ def software() -> dict[str, str]:
 
 
 def _onednn() -> str:
-    """Whether oneDNN's operations are in use; they make steps much faster, and only a private module knows."""
+    """Whether oneDNN's operations are in use, which changes the speed; only a private module knows."""
     try:
         from tensorflow.python.util import _pywrap_util_port
     except ImportError:
@@ -85,15 +85,15 @@ class Trainer:
         self.parameters = sum(variable.shape.num_elements() for variable in self._variables)
         check_parameters(network, self.parameters)
         self._batches = batches(len(data.train_y), batch_size, seed)
-        # Traced here, once and for this batch size alone, so that no step pays for it or for looking it up. No XLA: with it a
-        # LeNet step of 64 images took 1.8 to 2.2 times as long (an FCN-R step 0.8 times).
+        # Traced here, once and for this batch size alone, so that no step pays for it or for looking it up.
+        # No XLA: with it a LeNet step of 64 images took 1.8 to 2.2 times as long (an FCN-R step 0.8 times).
         self._train = tf.function(
             self._train_on, input_signature=[tf.TensorSpec([batch_size], tf.int64)], autograph=False
         ).get_concrete_function()
         self._test = tf.function(
             self._test_on, input_signature=[tf.TensorSpec([], tf.int32)] * 2, autograph=False
         ).get_concrete_function()
-        self._loss: Optional[tf.Tensor] = None
+        self._loss: tf.Tensor | None = None
 
     def step(self) -> None:
         """See `tare.worker.frameworks.Trainer.step`."""
@@ -115,7 +115,7 @@ class Trainer:
         return loss / samples, right / samples
 
     def _train_on(self, chosen: Any) -> Any:
-        """One training step on the chosen samples (int64 [batch_size]); gives their mean loss before the update."""
+        """One step on the chosen samples (int64 [batch_size]); gives their mean loss before the update."""
         rule = self._network.optimiser
         with tf.device(self._device):
             images, labels = tf.gather(self._train_x, chosen), tf.gather(self._train_y, chosen)
@@ -126,8 +126,9 @@ class Trainer:
             for variable, momentum, gradient in zip(self._variables, self._momenta, gradients):
                 if rule.weight_decay:
                     gradient += rule.weight_decay * variable
-                # One operation for Sgd's rule: an FCN-R step of 64 images took 64 ms so, 72 ms with assignments, and 71 ms with
-                # Keras's optimiser (whose momentum also holds the learning rate, another rule where that changes).
+                # One operation for the whole rule: an FCN-R step of 64 images took 64 ms so, 72 ms with
+                # assignments, and 71 ms with Keras's optimiser (whose momentum also holds the learning rate,
+                # which is another rule where that changes).
                 tf.raw_ops.ResourceApplyMomentum(
                     var=variable.handle,
                     accum=momentum.handle,
@@ -139,7 +140,7 @@ class Trainer:
         return loss
 
     def _rate(self) -> Any:
-        """`Sgd.rate` of the present iteration, within the graph; in double precision, as Python computes it."""
+        """`Sgd.rate` of the present iteration, in the graph, and in double precision as Python has it."""
         rule = self._network.optimiser
         if rule.policy is None:
             return rule.learning_rate

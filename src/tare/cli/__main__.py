@@ -1,0 +1,7 @@
+"""`python -m tare.cli` is `tare`."""
+
+import sys
+
+from tare.cli.main import main
+
+sys.exit(main())

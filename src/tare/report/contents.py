@@ -1,0 +1,130 @@
+"""The lists and tables of the page."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from tare.records.schema import Record
+from tare.report import wording
+from tare.stats.planned import natural
+from tare.stats.table import text
+
+
+@dataclass(frozen=True)
+class Unmeasured:
+    """What can't be measured here."""
+
+    environments: str
+    cells: str
+    reason: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A run without a result."""
+
+    cell: str
+    repetition: int
+    environment: str
+    status: str
+    stage: str
+    reason: str
+    log_tail: str
+    record: str
+
+
+def progress(plan: pd.DataFrame, runs: pd.DataFrame) -> str:
+    """How far the study is."""
+    planned = int((plan["status"] == "measure").sum())
+    done = int((runs["status"] == "ok").sum())
+    bad = len(runs) - done
+    if not planned and not len(runs):
+        return "Nothing of this study can be measured here."
+    if not len(runs):
+        return f"Nothing has been measured yet: {wording.count(planned, 'run')} planned."
+    failed = f", {bad} without a result" if bad else ""
+    return f"{done} of {wording.count(planned, 'run')} measured{failed}."
+
+
+def period(records: Sequence[Record]) -> str:
+    """When the runs were made."""
+    days = sorted(record.started_at[:10] for record in records)
+    if not days:
+        return ""
+    return f"Measured on {days[0]}" if days[0] == days[-1] else f"Measured from {days[0]} to {days[-1]}"
+
+
+def unmeasured(plan: pd.DataFrame) -> list[Unmeasured]:
+    """What the plan says can't be measured here, by reason."""
+    bad = plan[plan["status"] == "unusable"]
+    cells_of: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for row in bad.drop_duplicates(["cell", "environment"]).itertuples():
+        cells_of[str(row.environment), text(row.reason), text(row.remedy)].append(str(row.cell))
+    environments_of: dict[tuple[tuple[str, ...], str, str], list[str]] = defaultdict(list)
+    for (environment, reason, remedy), where in cells_of.items():
+        environments_of[tuple(sorted(where, key=natural)), reason, remedy].append(environment)
+    every_environment = set(plan["environment"])
+    possible = set(plan.loc[plan["status"] == "measure", "cell"]) or set(plan["cell"])
+    found = []
+    for (cells, reason, remedy), names in environments_of.items():
+        all_environments = set(names) == every_environment
+        all_cells = possible <= set(cells) and len(cells) > 1
+        found.append(
+            Unmeasured(
+                environments="all environments"
+                if all_environments
+                else ", ".join(sorted(names, key=natural)),
+                cells="all cells" if all_cells else ", ".join(cells),
+                reason=wording.sentence(reason),
+                remedy=wording.sentence(remedy),
+            )
+        )
+    return found
+
+
+def failed(records: Sequence[Record], runs: pd.DataFrame) -> list[Failed]:
+    """Runs without a result."""
+    paths = {(r.cell, r.environment, r.repetition): text(r.record) for r in runs.itertuples()}
+    return [
+        Failed(
+            cell=record.cell.name,
+            repetition=record.repetition,
+            environment=record.environment,
+            status=record.status,
+            stage=record.failure.stage,
+            reason=wording.sentence(record.failure.reason),
+            log_tail=record.failure.log_tail,
+            record=paths.get((record.cell.name, record.environment, record.repetition), ""),
+        )
+        for record in records
+        if record.failure is not None
+    ]
+
+
+def run_rows(runs: pd.DataFrame) -> list[dict[str, str]]:
+    """Every run as text."""
+    ordered = sorted(
+        runs.to_dict("records"),
+        key=lambda r: (natural(r["cell"]), r["repetition"], natural(r["environment"])),
+    )
+    return [
+        {
+            "cell": text(run["cell"]),
+            "repetition": text(run["repetition"]),
+            "environment": text(run["environment"]),
+            "status": text(run["status"]),
+            "started": text(run["started_at"])[:19].replace("T", " "),
+            "wait": wording.quantity(run["wait_s"]),
+            "turns": text(run["turns"]),
+            "steps": text(run["steps"]),
+            "throughput": wording.quantity(run["throughput_images_per_sec"]),
+            "noise": text(run["noise"]),
+            "record": text(run["record"]),
+        }
+        for run in ordered
+    ]

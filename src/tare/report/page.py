@@ -1,0 +1,108 @@
+"""report.html: one file that needs nothing else to be read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pandas as pd
+from markupsafe import Markup, escape
+
+from tare.records.schema import Record
+from tare.records.store import write_atomically
+from tare.report import contents, facts, learning, protocol, rows, sentences, svg, tables, wording
+from tare.stats import verdicts
+from tare.stats.planned import natural
+
+_FIGURES = {
+    "overhead": "Estimate and 95 % interval of the overhead of each environment in each cell; the "
+    "numbers are in the table",
+    "throughput": "Throughput of every run of each environment in each cell",
+}
+
+
+def write(
+    path: Path,
+    study: Mapping[str, Any],
+    overhead: pd.DataFrame,
+    runs: pd.DataFrame,
+    plan: pd.DataFrame,
+    records: Sequence[Record],
+    figures_svg: Mapping[str, str],
+) -> None:
+    """Write the report.
+
+    Args:
+        path: of the HTML file.
+        study: name, title, margin_pct, metric, schedule, settings, tare_version.
+        overhead: the table of overheads.
+        runs: the table of runs.
+        plan: plan.csv as a frame.
+        records: all records, in any order.
+        figures_svg: content of the SVG files, `overhead` and `throughput`; one that is not there is left out.
+    """
+    write_atomically(path, render(study, overhead, runs, plan, records, figures_svg))
+
+
+def render(
+    study: Mapping[str, Any],
+    overhead: pd.DataFrame,
+    runs: pd.DataFrame,
+    plan: pd.DataFrame,
+    records: Sequence[Record],
+    figures_svg: Mapping[str, str],
+) -> str:
+    """The report as text; see `write`."""
+    ordered = sorted(records, key=lambda r: (natural(r.cell.name), r.repetition, r.slot, r.environment))
+    lines = rows.lines(overhead)
+    context = {
+        "study": {"title": "", "name": "", "tare_version": ""} | dict(study),
+        "style": Markup(_environment().get_template("style.css").render()),
+        "progress": contents.progress(plan, runs),
+        "measured": contents.period(ordered),
+        "findings": sentences.findings(overhead),
+        "baselines": wording.listed(rows.baselines_of(overhead)),
+        "figures": {
+            name: svg.inline(figures_svg[name], name, t)
+            for name, t in _FIGURES.items()
+            if name in figures_svg
+        },
+        "caption": tables.caption(overhead),
+        "columns": tables.columns(overhead),
+        "lines": lines,
+        "lessons": learning.lessons(runs),
+        "unmeasured": contents.unmeasured(plan),
+        "missing": [line for line in lines if line.verdict == verdicts.MISSING],
+        "failed": contents.failed(ordered, runs),
+        "protocol": protocol.paragraphs(study, ordered, rows.metric_of(overhead)),
+        "formula": protocol.formula(rows.metric_of(overhead)),
+        "verdict_meanings": protocol.verdict_meanings(study),
+        "machine": facts.machine(ordered),
+        "given": facts.given(ordered),
+        "software": facts.software(ordered),
+        "engines": facts.engines(ordered),
+        "starts": facts.starts(ordered),
+        "runs": contents.run_rows(runs),
+    }
+    return _environment().get_template("report.html.j2").render(context)
+
+
+def _environment() -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("tare.report"),
+        autoescape=jinja2.select_autoescape(enabled_extensions=("html", "j2"), default=False),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["code"] = code
+    made.filters["typographic"] = wording.typographic
+    return made
+
+
+def code(text: str) -> Markup:
+    """Text, escaped, with what stands between backticks as code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))

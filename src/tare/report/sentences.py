@@ -1,0 +1,106 @@
+"""What a study found, a few sentences for each environment: range and median over cells, never one mean."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import pandas as pd
+
+from tare.report import rows, wording
+from tare.stats import verdicts
+from tare.stats.table import text
+
+_EXCLUDES_ZERO = (verdicts.SLOWER, verdicts.FASTER, verdicts.SLOWER_WITHIN, verdicts.FASTER_WITHIN)
+
+_SPACE = "\N{NO-BREAK SPACE}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found of one environment, or why there is nothing of one or more cells."""
+
+    subject: str
+    text: str
+
+
+def findings(overhead: pd.DataFrame) -> list[Finding]:
+    """One finding for each environment that is compared; cells that can't be measured at all follow."""
+    compared = overhead[overhead["environment"] != overhead["baseline"]]
+    gaps = rows.gaps(rows.lines(overhead))
+    found = [
+        Finding(str(environment), " ".join(_about(str(environment), part, gaps)))
+        for environment, part in compared.groupby("environment", sort=False)
+    ]
+    nowhere = [
+        Finding(wording.listed(gap.cells), f"Not measured in any environment: {wording.sentence(gap.note)}")
+        for gap in gaps
+        if gap.all_environments
+    ]
+    return [*(finding for finding in found if finding.text), *nowhere]
+
+
+def _about(environment: str, part: pd.DataFrame, gaps: Sequence[rows.Gap]) -> list[str]:
+    baseline = text(part["baseline"].iloc[0])
+    good = part[part["estimate_pct"].notna()]
+    said = []
+    if len(good):
+        said += _again(good, baseline) if rows.is_again(environment, baseline) else _measured(good, baseline)
+    for verdict, words in (
+        (verdicts.NOT_COMPARABLE, "Not comparable"),
+        (verdicts.MISSING, "Nothing measured yet"),
+    ):
+        cells = [text(cell) for cell in part.loc[part["verdict"] == verdict, "cell"]]
+        if cells:
+            said.append(f"{words} in {wording.count(len(cells), 'cell')}: {wording.listed(cells)}.")
+    for gap in gaps:
+        if environment in gap.environments and not gap.all_environments:
+            where = "" if gap.everywhere and not len(good) else f" in {wording.listed(gap.cells)}"
+            said.append(f"Not measured{where}: {wording.sentence(gap.note)}")
+    return said
+
+
+def _percent(value: float) -> str:
+    return f"{wording.typographic(wording.pct(value))}{_SPACE}%"
+
+
+def _range(good: pd.DataFrame) -> str:
+    estimates = [float(value) for value in good["estimate_pct"]]
+    if len(estimates) == 1:
+        row = good.iloc[0]
+        interval = wording.typographic(wording.interval(row["ci_low_pct"], row["ci_high_pct"]))
+        return f"{_percent(estimates[0])}{f' {interval}' if interval else ''} in the one cell {row['cell']}"
+    ends = f"from {_percent(min(estimates))} to {_percent(max(estimates))}"
+    return f"{ends}, median {_percent(median(estimates))}, over {len(estimates)} cells"
+
+
+def _measured(good: pd.DataFrame, baseline: str) -> list[str]:
+    counted = Counter(text(verdict) for verdict in good["verdict"])
+    each = [f"{counted[name]} {name}" for name in verdicts.DECIDED_BY_ESTIMATE if counted[name]]
+    told = next(iter(counted)) if len(good) == 1 else "; ".join(each)
+    return [f"Overhead against {baseline} {_range(good)}: {told}."]
+
+
+def _again(good: pd.DataFrame, baseline: str) -> list[str]:
+    said = [f"This is {baseline} a second time, so the true overhead is 0. It came out {_range(good)}."]
+    ends = [
+        abs(float(end))
+        for name in ("ci_low_pct", "ci_high_pct")
+        for end in good[name]
+        if wording.is_number(end)
+    ]
+    if not ends:
+        return [*said, "At least 2 blocks are needed to say how finely this machine can be measured."]
+    said.append(
+        f"The 95 % intervals reach up to {_percent(max(ends))} from 0: overheads larger than about that "
+        "can be told from none on this machine, with so many blocks."
+    )
+    wrong = sum(text(verdict) in _EXCLUDES_ZERO for verdict in good["verdict"])
+    if wrong:
+        said.append(
+            f"In {wrong} of {wording.count(len(good), 'cell')} the interval excludes 0 although nothing "
+            "differs; chance alone does that to 1 interval in 20."
+        )
+    return said

@@ -1,0 +1,54 @@
+"""Numbers as text."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from tare.report import wording
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (1.234, "1.23"),
+        (-0.001, "0.00"),
+        (-1.5, "-1.50"),
+        (12.34, "12.3"),
+        (250.4, "250"),
+        (pd.NA, ""),
+        (None, ""),
+    ],
+)
+def test_percentages(value, expected):
+    assert wording.pct(value) == expected
+
+
+def test_intervals_have_the_same_decimals_at_both_ends():
+    assert wording.interval(-0.5, 1.25) == "[-0.50, 1.25]"
+    assert wording.interval(-0.5, 12.34) == "[-0.5, 12.3]"
+    assert wording.interval(pd.NA, 1.0) == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (6393.5, "6,394"),
+        (639.35, "639.4"),
+        (0.010033, "0.01003"),
+        (12.0, "12.00"),
+        (1234567.0, "1,234,567"),
+        (pd.NA, ""),
+    ],
+)
+def test_quantities_have_four_digits(value, expected):
+    assert wording.quantity(value) == expected
+
+
+def test_sizes_lists_spans_and_sentences():
+    assert wording.size(8 * 2**30) == "8 GiB"
+    assert wording.size(100) == "100 B"
+    assert [wording.listed("abc"[:n]) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
+    assert (wording.span([3, 3]), wording.span([5, 3])) == ("3", "3 to 5")
+    assert (wording.sentence("why"), wording.sentence("why."), wording.sentence("")) == ("why.", "why.", "")
+    assert (wording.count(1, "run"), wording.count(0, "run")) == ("1 run", "0 runs")

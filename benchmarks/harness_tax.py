@@ -102,7 +102,10 @@ def session(data: Path, rounds: int, seed: int) -> float:
             token=f"{locks.campaign()}-{secrets.token_hex(4)}", threads=threads, settings="quiet",
             run_dir=Path(folder), source=SOURCE, device="cpu",
         )  # fmt: skip
-        hand, worker = ByHand(data, variables, threads), ThroughTheWorker(data, variables, threads, Path(folder))
+        hand, worker = (
+            ByHand(data, variables, threads),
+            ThroughTheWorker(data, variables, threads, Path(folder)),
+        )
         programs = [hand, worker]
         random, ratios = Random(seed), []
         try:
@@ -126,9 +129,10 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, default=20, help="pairs of fresh processes (20)")
     parser.add_argument("--rounds", type=int, default=60, help="rounds of a session (60)")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, locks.Lock(
-        locks.host_lock_path(), "This machine", "benchmarks/harness_tax.py"
-    ) as lock:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        locks.Lock(locks.host_lock_path(), "This machine", "benchmarks/harness_tax.py") as lock,
+    ):
         lock.acquire(wait=True, say=print)
         data = Path(folder) / "digits.npz"
         digits.write(data)
@@ -140,7 +144,9 @@ def main() -> None:
     half = stats.t.ppf(0.975, len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
     low, middle, high = (math.exp(mean + d) for d in (-half, 0, half))
     machine = host.describe()
-    print(f"time per step, worker / by hand: {middle:.4f} [{low:.4f}, {high:.4f}], 95 % t interval over {len(logs)} sessions")
+    print(
+        f"time per step, worker / by hand: {middle:.4f} [{low:.4f}, {high:.4f}], 95 % t interval, {len(logs)} sessions"
+    )
     print(f"{machine['cpu']}, {machine['usable_cpus']} CPUs, kernel {machine['kernel']}")
 
 

@@ -23,7 +23,11 @@ def main(data_path: str, threads: int) -> None:
     ).to(memory_format=torch.channels_last)  # fmt: skip
     optimiser = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=5e-4, fused=True)
     with np.load(data_path) as data:
-        images = torch.from_numpy(data["train_x"]).permute(0, 3, 1, 2).contiguous(memory_format=torch.channels_last)
+        images = (
+            torch.from_numpy(data["train_x"])
+            .permute(0, 3, 1, 2)
+            .contiguous(memory_format=torch.channels_last)
+        )
         labels = torch.from_numpy(data["train_y"])
     random = np.random.RandomState(1)
     order, place, iteration = random.permutation(len(labels)), 0, 0
@@ -38,7 +42,9 @@ def main(data_path: str, threads: int) -> None:
             for group in optimiser.param_groups:
                 group["lr"] = 0.01 * (1 + 1e-4 * iteration) ** -0.75
             optimiser.zero_grad(set_to_none=True)
-            loss = functional.cross_entropy(model(images.index_select(0, chosen)), labels.index_select(0, chosen))
+            loss = functional.cross_entropy(
+                model(images.index_select(0, chosen)), labels.index_select(0, chosen)
+            )
             loss.backward()
             optimiser.step()
             iteration += 1

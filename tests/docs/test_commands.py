@@ -1,7 +1,7 @@
 """Every command in the documentation is run, in a copy of the project whose quick study is quicker still.
 
-Commands stand in fenced blocks marked `sh`, one a line. A fenced block marked `yaml` whose first line is `# NAME.yaml` is
-a file that the commands after it may use.
+Commands stand in fenced blocks marked `sh`, one a line. A fenced block marked `yaml` whose first line is `# NAME.yaml`
+is a file that the commands after it may use.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ def fences(kind: str) -> list[tuple[str, str]]:
 def commands() -> list[str]:
     """Every command of the documentation, once."""
     lines = [line.strip() for _, content in fences("sh") for line in content.splitlines()]
-    return list(dict.fromkeys(line.split("  #")[0].strip() for line in lines if line and not line.startswith("#")))
+    return list(
+        dict.fromkeys(line.split("  #")[0].strip() for line in lines if line and not line.startswith("#"))
+    )
 
 
 @pytest.fixture(scope="session")
@@ -82,13 +84,19 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 def test_the_documentation_has_commands() -> None:
-    assert {"make run", "make test", "make doctor", "snakemake --cores 8 --use-singularity"} <= set(commands())
+    assert {"make run", "make test", "make doctor", "snakemake --cores 8 --use-singularity"} <= set(
+        commands()
+    )
 
 
 def test_what_is_run_elsewhere_is_in_the_documentation() -> None:
     assert set(ELSEWHERE) <= set(commands())
     ci = (ROOT / ".ci" / "run").read_text()
-    assert all(command in ci for command, where in ELSEWHERE.items() if where == ".ci/run" and "engines" not in command)
+    assert all(
+        command in ci
+        for command, where in ELSEWHERE.items()
+        if where == ".ci/run" and "engines" not in command
+    )
     assert "tools/engines up" in ci
 
 

@@ -232,9 +232,7 @@ class SimulatedWorker:
         self._say("turned", settle_s=settle_s, started_t=started_t, durations_s=self._step(content["steps"]))
 
     def _evaluate(self, content: dict[str, Any]) -> None:
-        self._say(
-            "evaluated", training_loss=0.2, test_loss=0.3, test_accuracy=0.9, steps_trained=self._steps
-        )
+        self._say("evaluated", training_loss=0.2, test_loss=0.3, test_accuracy=0.9, steps_trained=self._steps)
 
     def _stop(self, content: dict[str, Any]) -> None:
         self._say("stopped", t=self.clock())

@@ -1,4 +1,4 @@
-"""Snakemake for real, on copies of the project with a study of a few seconds: bare against itself, torch, one network."""
+"""Snakemake for real, on copies of the project, with a study of a few seconds: bare against itself, one cell."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ class Project:
         path = {"PATH": f"{bin_dir}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src")}
         return {**os.environ, **lock, **path, **self.variables}
 
-    def snakemake(self, *arguments: str, config: str = "", expect: int | None = 0) -> subprocess.CompletedProcess[str]:
+    def snakemake(
+        self, *arguments: str, config: str = "", expect: int | None = 0
+    ) -> subprocess.CompletedProcess[str]:
         """Run Snakemake to its end; its exit status must be `expect`."""
         return self.run(*self.command(*arguments, config=config), expect=expect)
 
@@ -68,7 +70,13 @@ class Project:
     def run(self, *argv: str, expect: int | None = 0) -> subprocess.CompletedProcess[str]:
         """Run a command in the project's folder."""
         done = subprocess.run(
-            argv, cwd=self.folder, env=self.environment(), capture_output=True, text=True, timeout=300, check=False
+            argv,
+            cwd=self.folder,
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
         )
         if expect is not None:
             assert done.returncode == expect, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
@@ -115,13 +123,17 @@ def project(tmp_path: Path) -> Project:
 
 
 @pytest.fixture(scope="session")
-def _measured_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, subprocess.CompletedProcess[str]]:
+def _measured_once(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Project, subprocess.CompletedProcess[str]]:
     project = _project(tmp_path_factory.mktemp("measured") / "project")
     return project, project.snakemake()
 
 
 @pytest.fixture(scope="session")
-def first_run(_measured_once: tuple[Project, subprocess.CompletedProcess[str]]) -> subprocess.CompletedProcess[str]:
+def first_run(
+    _measured_once: tuple[Project, subprocess.CompletedProcess[str]],
+) -> subprocess.CompletedProcess[str]:
     """The run that measured the project of `measured`."""
     return _measured_once[1]
 

@@ -1,4 +1,4 @@
-"""Everything that can go wrong in the middle: nothing measured is lost, nothing is left running, the next run goes on."""
+"""What can go wrong in the middle: nothing measured is lost, nothing is left running, the next run goes on."""
 
 from __future__ import annotations
 
@@ -239,5 +239,3 @@ def test_status_before_and_in_the_middle(project: Project) -> None:
 def test_summary_without_results_says_how_to_make_them(project: Project) -> None:
     done = project.tare("summary", "tiny", expect=1)
     assert "is not there yet; `make run`" in done.stderr
-
-

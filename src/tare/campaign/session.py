@@ -122,7 +122,7 @@ class Session:
         return self._by_block.get((str(wildcards.cell), int(wildcards.repetition)))
 
     def begin(self) -> None:
-        """Once, while the graph is built: print the plan, take the lock and freeze the plan, force what is to be redone."""
+        """Once, while the graph is built: print the plan, take the lock, freeze the plan, force what is to be redone."""
         if self._begun or not self._workflow.is_main_process:
             return
         self._begun = True

@@ -1,11 +1,16 @@
-"""Is the run what its label says? Judged by what the worker saw from inside, against what the controller sees itself."""
+"""Is the run what its label says? Judged by what the worker saw from inside, against what the controller sees."""
 
 from __future__ import annotations
 
 from typing import Any
 
 # Namespaces that an engine gives to a container of its own, whatever its settings.
-_OWN_NAMESPACES = {"bubblewrap": ("mnt", "pid"), "docker": ("mnt", "pid"), "podman": ("mnt", "pid"), "apptainer": ("mnt",)}
+_OWN_NAMESPACES = {
+    "bubblewrap": ("mnt", "pid"),
+    "docker": ("mnt", "pid"),
+    "podman": ("mnt", "pid"),
+    "apptainer": ("mnt",),
+}
 _MARKER_FILES = {"docker": "/.dockerenv", "podman": "/run/.containerenv", "apptainer": "/.singularity.d"}
 
 
@@ -27,7 +32,9 @@ def contradiction(engine: str, inside: dict[str, Any], outside: dict[str, Any]) 
     differing = sorted(name for name in theirs if mine.get(name) != theirs[name])
     if engine == "bare":
         if differing:
-            return f"the run labelled 'bare' was in other namespaces than the controller: {', '.join(differing)}"
+            return (
+                f"the run labelled 'bare' was in other namespaces than the controller: {', '.join(differing)}"
+            )
         for key, meaning in (("root_mount", "root"), ("cgroup", "cgroup")):
             if inside.get(key) != outside.get(key):
                 return f"the run labelled 'bare' had another {meaning} than the controller: {inside.get(key)}"

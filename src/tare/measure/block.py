@@ -256,7 +256,10 @@ def _signals() -> Iterator[_Signals]:
     before: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-            if signal.getsignal(number) not in (signal.SIG_IGN, None):  # ignored, such as SIGHUP under nohup: so it stays
+            if signal.getsignal(number) not in (
+                signal.SIG_IGN,
+                None,
+            ):  # ignored, such as SIGHUP under nohup: so it stays
                 before[number] = signal.signal(number, handler)
     try:
         yield handler

@@ -112,7 +112,9 @@ class Conversation:
         """Untimed steps; returns their durations in seconds."""
         warmed = _checked(Warmed, self._ask("warmup", {"steps": steps}, "warmed"), "warmed", "warm-up")
         if len(warmed.durations_s) != steps or min(warmed.durations_s) <= 0:
-            raise RunFailed(f"the worker's answer to {steps} warm-up steps is wrong: {warmed.durations_s}", "warm-up")
+            raise RunFailed(
+                f"the worker's answer to {steps} warm-up steps is wrong: {warmed.durations_s}", "warm-up"
+            )
         self._on_phase("first_step_done", warmed.first_step_t)
         self._on_phase("warm", warmed.t)
         return warmed.durations_s

@@ -50,7 +50,9 @@ class Lock:
                 except BlockingIOError:
                     sentence = f"{self._what} is in use by {self._holder()}."
                     if not wait:
-                        raise LockHeld(f"{sentence} Wait for it, or leave out `lock=stop` to wait here.") from None
+                        raise LockHeld(
+                            f"{sentence} Wait for it, or leave out `lock=stop` to wait here."
+                        ) from None
                     if not told:
                         say(f"{sentence} Waiting for it to end; Ctrl-C stops waiting.")
                         told = True
@@ -59,7 +61,12 @@ class Lock:
             os.close(descriptor)
             raise
         self._descriptor = descriptor
-        holder = {"pid": os.getpid(), "user": _user(), "since": f"{datetime.now():%H:%M}", "purpose": self._purpose}
+        holder = {
+            "pid": os.getpid(),
+            "user": _user(),
+            "since": f"{datetime.now():%H:%M}",
+            "purpose": self._purpose,
+        }
         self._sign(json.dumps(holder))
 
     def _open(self) -> int:
@@ -67,7 +74,9 @@ class Lock:
         try:
             return os.open(self._path, os.O_RDWR | os.O_NOFOLLOW)
         except PermissionError:
-            return os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW)  # enough for the lock, if not for the name in it
+            return os.open(
+                self._path, os.O_RDONLY | os.O_NOFOLLOW
+            )  # enough for the lock, if not for the name in it
         except FileNotFoundError:
             pass
         try:

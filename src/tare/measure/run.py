@@ -109,7 +109,9 @@ class Run:
         except EngineError as error:
             raise RunFailed(str(error), "prepare") from None
         except OSError as error:
-            raise RunFailed(f"{error.filename or 'a file'} can't be written: {error.strerror}", "prepare") from None
+            raise RunFailed(
+                f"{error.filename or 'a file'} can't be written: {error.strerror}", "prepare"
+            ) from None
         host = find()
         source = Path(tare.__file__).resolve().parents[1]
         self.variables = worker_variables(

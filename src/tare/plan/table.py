@@ -90,15 +90,12 @@ def next_state(study: Study, state: State, added: Sequence[str], refused: Mappin
     last = max((r for wave in waves for r in wave.repetitions), default=0)
     sized = []
     for wave in waves:
-        environments = tuple(e.name for e in study.environments if e.name in wave.environments)
-        if not environments:
-            continue
         repetitions = list(wave.repetitions[: study.repetitions])
         while len(repetitions) < study.repetitions:
             last += 1
             repetitions.append(last)
-        sized.append(Wave(environments, tuple(repetitions)))
-    kept = _without_lone_baselines(study, sized)
+        sized.append(Wave(wave.environments, tuple(repetitions)))
+    kept = _without_removed(study, sized)
     measured = {name for wave in kept for name in wave.environments}
     still = {**state.refused, **refused}
     names = [e.name for e in study.environments if e.name not in measured]
@@ -115,19 +112,21 @@ def _with_new_baselines(study: Study, state: State, added: Iterable[str]) -> lis
     return found
 
 
-def _without_lone_baselines(study: Study, waves: Sequence[Wave]) -> list[Wave]:
-    """Leave out what compares nothing any more, unless its environments are measured nowhere else."""
+def _without_removed(study: Study, waves: Sequence[Wave]) -> list[Wave]:
+    """The waves with the environments that the study still has, in its order.
 
-    def compares(wave: Wave) -> bool:
-        entries = [study.environment(name) for name in wave.environments]
-        return any(not e.is_baseline and e.baseline in wave.environments for e in entries)
-
-    covered = {name for wave in waves if compares(wave) for name in wave.environments}
+    A wave that thereby compares nothing any more goes, unless its environments are measured nowhere else.
+    """
+    left = [[e for e in study.environments if e.name in wave.environments] for wave in waves]
+    names = [{e.name for e in entries} for entries in left]
+    compares = [any(not e.is_baseline and e.baseline in names[n] for e in left[n]) for n in range(len(waves))]
+    whole = [len(left[n]) == len(wave.environments) for n, wave in enumerate(waves)]
+    covered = {name for n in range(len(waves)) if compares[n] or whole[n] for name in names[n]}
     kept = []
-    for wave in waves:
-        if compares(wave) or not covered.issuperset(wave.environments):
-            kept.append(wave)
-            covered.update(wave.environments)
+    for n, wave in enumerate(waves):
+        if compares[n] or whole[n] or not names[n] <= covered:
+            covered |= names[n]
+            kept.append(Wave(tuple(e.name for e in left[n]), wave.repetitions))
     return kept
 
 
@@ -164,7 +163,7 @@ def build(study: Study, state: State, cell_refusals: Mapping[tuple[str, str], Re
     frame = pd.DataFrame(rows, columns=COLUMNS)
     for column in ("wave", "order", "slot"):
         frame[column] = frame[column].astype("Int64")
-    return frame.fillna({"reason": "", "remedy": ""})
+    return frame
 
 
 def _repetitions(waves: Sequence[Wave]) -> list[tuple[int, int, int, Wave]]:
@@ -190,6 +189,8 @@ def _row(study: Study, cell: CellKey, environment: str, repetition: int) -> dict
         "baseline": entry.baseline,
         "repetition": repetition,
         "schedule": study.schedule,
+        "reason": "",
+        "remedy": "",
         "spec_hash": digest(specification(study, cell, entry, repetition)),
     }
 

@@ -46,7 +46,6 @@ class Launch:
     read_only: tuple[Path, ...]
     log: Path
 
-
     def check_paths(self, engine: str, unwritable: str) -> None:
         """Refuse paths that can't be named on an engine's command line.
 

@@ -103,7 +103,9 @@ class Docker:
         try:
             if not self._docker.api.images(name=self._image):
                 self._docker.api.import_image_from_data(
-                    hostsoftware.empty_image(), repository=hostsoftware.IMAGE_NAME, tag=hostsoftware.image_tag()
+                    hostsoftware.empty_image(),
+                    repository=hostsoftware.IMAGE_NAME,
+                    tag=hostsoftware.image_tag(),
                 )
         except self._errors as error:
             raise EngineError(f"docker can't import the empty image: {_sentence(error)}") from error

@@ -16,7 +16,21 @@ from pathlib import Path
 from tare.platforms.base import HostSoftware
 
 # Folders of an image in which the host's userland can be mounted.
-EMPTY_FOLDERS = ("bin", "dev", "etc", "lib", "lib64", "proc", "root", "run", "sbin", "sys", "tmp", "usr", "var")
+EMPTY_FOLDERS = (
+    "bin",
+    "dev",
+    "etc",
+    "lib",
+    "lib64",
+    "proc",
+    "root",
+    "run",
+    "sbin",
+    "sys",
+    "tmp",
+    "usr",
+    "var",
+)
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc")
 IMAGE_NAME = "tare/host"
 

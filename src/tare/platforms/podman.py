@@ -98,7 +98,8 @@ class Podman:
         if shutil.which("podman") is None:
             return []
         listed = json.loads(
-            ask(["podman", "ps", "--all", f"--filter=label={LABEL}", "--format", "json"], _CALL_TIMEOUT_S) or "[]"
+            ask(["podman", "ps", "--all", f"--filter=label={LABEL}", "--format", "json"], _CALL_TIMEOUT_S)
+            or "[]"
         )
         removed = []
         for container in listed or []:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Literal[1] = 1
 
 Status = Literal["ok", "failed", "timeout", "interrupted"]
 
@@ -92,7 +92,7 @@ class Failure(Strict):
 class Record(Strict):
     """One run: one environment in one block."""
 
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Literal[1] = 1
     tare_version: str
     study: str
     cell: CellKey
@@ -102,7 +102,9 @@ class Record(Strict):
     baseline: str
     status: Status
     failure: Failure | None = None
-    spec_hash: str = Field(description="hash of everything that was asked of the run; staleness is decided by it")
+    spec_hash: str = Field(
+        description="hash of everything that was asked of the run; staleness is decided by it"
+    )
     spec: dict[str, Any] = Field(description="what was asked of the run: the text behind spec_hash")
     schedule: Literal["lockstep", "sequential"]
     schedule_reason: str = ""
@@ -112,14 +114,20 @@ class Record(Strict):
     started_at: str = Field(description="wall clock when the run was requested, ISO 8601, UTC")
     items_per_step: int = Field(gt=0)
     threads: int = Field(gt=0)
-    variables: dict[str, str] = Field(description="the whole environment of the worker; there is no other variable")
+    variables: dict[str, str] = Field(
+        description="the whole environment of the worker; there is no other variable"
+    )
     arguments: list[str] = Field(description="the argument vector, or the engine's API call as key=value")
-    phases: dict[str, float] = Field(default_factory=dict, description="monotonic clock at the end of each phase")
+    phases: dict[str, float] = Field(
+        default_factory=dict, description="monotonic clock at the end of each phase"
+    )
     warmup_s: list[float] = Field(default_factory=list, description="durations of the warm-up steps")
     turns: list[Turn] = Field(default_factory=list)
     metrics: Metrics = Field(default_factory=Metrics)
     software: dict[str, str] = Field(default_factory=dict)
-    resources: dict[str, Any] = Field(default_factory=dict, description="what the worker saw: CPUs, threads, limits")
+    resources: dict[str, Any] = Field(
+        default_factory=dict, description="what the worker saw: CPUs, threads, limits"
+    )
     evidence: dict[str, Any] = Field(default_factory=dict, description="where the worker saw itself to be")
     platform: dict[str, Any] = Field(default_factory=dict, description="versions and settings of the engine")
     host: dict[str, Any] = Field(default_factory=dict)

@@ -58,7 +58,9 @@ def read(path: Path) -> Record:
     except OSError as error:
         raise BadRecord(f"{path} can't be read: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
-        raise BadRecord(f"{path} is no JSON ({error}); move it away and its block is measured again.") from error
+        raise BadRecord(
+            f"{path} is no JSON ({error}); move it away and its block is measured again."
+        ) from error
     version = content.get("schema_version") if isinstance(content, dict) else None
     if isinstance(version, int) and version > SCHEMA_VERSION:
         raise BadRecord(

@@ -11,6 +11,9 @@ from tare.records.schema import Record
 from tare.report import wording
 from tare.stats.comparable import flat
 
+# A fact that takes more values than this is told by its range.
+_MOST_VALUES = 4
+
 
 @dataclass(frozen=True)
 class Fact:
@@ -44,13 +47,22 @@ def facts(seen: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Fact]:
 def _joined(by_value: Mapping[str, Sequence[str]]) -> str:
     if len(by_value) == 1:
         return next(iter(by_value))
-    return "; ".join(
+    said = [
         f"{value} ({wording.listed(places)})" if any(places) else value for value, places in by_value.items()
-    )
+    ]
+    if len(said) <= _MOST_VALUES:
+        return "; ".join(said)
+    try:
+        ordered = sorted(by_value, key=float)
+    except ValueError:
+        return f"{'; '.join(said[:_MOST_VALUES])}; and {len(said) - _MOST_VALUES} more"
+    return f"{ordered[0]} to {ordered[-1]}"
 
 
 def name_text(key: str) -> str:
-    """A key of a record as a name: `memory_total_bytes` is `memory total`."""
+    """A key of a record as a name: `memory_total_bytes` is `memory total`, `prepare_s` is `prepare (s)`."""
+    if key.endswith("_s"):
+        key = f"{key.removesuffix('_s')} (s)"
     return key.removesuffix("_bytes").replace("_", " ").replace(".", ": ")
 
 

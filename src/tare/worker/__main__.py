@@ -25,7 +25,7 @@ import sys
 import time
 import traceback
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any
 
 from tare.worker import data as data_sets
 from tare.worker import evidence, frameworks
@@ -35,7 +35,7 @@ from tare.worker.networks import NETWORKS
 PROTOCOL = 1
 
 
-def _finite(value: float) -> Optional[float]:
+def _finite(value: float) -> float | None:
     """JSON knows no NaN; a loss that ran away is recorded as missing."""
     return float(value) if math.isfinite(value) else None
 
@@ -43,16 +43,16 @@ def _finite(value: float) -> Optional[float]:
 class Worker:
     """One run, from its start message to its stop message."""
 
-    def __init__(self, channel: Channel, inherited: Dict[str, Any]) -> None:
+    def __init__(self, channel: Channel, inherited: dict[str, Any]) -> None:
         self._channel = channel
         self._inherited = inherited
         self._trainer: Any = None
         self._steps_trained = 0
         self._framework: Any = None
-        self._start: Dict[str, Any] = {}
-        self._resources: Dict[str, Any] = {}
+        self._start: dict[str, Any] = {}
+        self._resources: dict[str, Any] = {}
 
-    def start(self, start: Dict[str, Any]) -> None:
+    def start(self, start: dict[str, Any]) -> None:
         """Import the framework, build the network, load the data, and say what was found."""
         self._start = start
         # before the import: OpenMP may bind this thread to one CPU, and an import may take CPUs away altogether
@@ -90,7 +90,7 @@ class Worker:
             },
         )  # fmt: skip
 
-    def warmup(self, message: Dict[str, Any]) -> None:
+    def warmup(self, message: dict[str, Any]) -> None:
         """Untimed steps before the first turn; after them the heap is left in peace."""
         durations = []
         first_step_t = None
@@ -116,7 +116,7 @@ class Worker:
                 "process was given; unset what binds them"
             )
 
-    def turn(self, message: Dict[str, Any]) -> None:
+    def turn(self, message: dict[str, Any]) -> None:
         """Settling steps, then timed steps, each timed by itself; a step ends when its result is there."""
         settle_s = self._steps(message["settle"])
         started_t = time.monotonic()
@@ -125,7 +125,7 @@ class Worker:
             "turned", {"settle_s": settle_s, "durations_s": durations_s, "started_t": started_t}
         )
 
-    def _steps(self, count: int) -> List[float]:
+    def _steps(self, count: int) -> list[float]:
         step, clock, durations = self._trainer.step, time.perf_counter, []
         for _ in range(count):
             begun = clock()
@@ -134,7 +134,7 @@ class Worker:
         self._steps_trained += count
         return durations
 
-    def evaluate(self, message: Dict[str, Any]) -> None:
+    def evaluate(self, message: dict[str, Any]) -> None:
         """Loss and accuracy on the held-out part, and the loss of the last training step."""
         loss, accuracy = self._trainer.evaluate()
         self._channel.send(
@@ -151,10 +151,15 @@ class Worker:
         self._channel.send("phase", {"name": name, "t": time.monotonic()})
 
 
-def converse(channel: Channel, inherited: Dict[str, Any]) -> int:
+def converse(channel: Channel, inherited: dict[str, Any]) -> int:
     """Answer messages until told to stop; returns the exit status."""
     worker = Worker(channel, inherited)
-    handlers = {"start": worker.start, "warmup": worker.warmup, "turn": worker.turn, "evaluate": worker.evaluate}
+    handlers = {
+        "start": worker.start,
+        "warmup": worker.warmup,
+        "turn": worker.turn,
+        "evaluate": worker.evaluate,
+    }
     try:
         channel.send(
             "hello", {"protocol": PROTOCOL, "python": platform.python_version(), "t": time.monotonic()}

@@ -12,7 +12,7 @@ import queue
 import sys
 import threading
 import time
-from typing import Any, Dict, Optional, Tuple
+from typing import Any
 
 EXIT_CHANNEL_CLOSED = 3
 _GRACE_S = 2.0
@@ -29,7 +29,7 @@ class Channel:
         self._reading = os.fdopen(reading, "rb")
         self._writing = writing
         self._exit_when_closed = exit_when_closed
-        self._lines: "queue.SimpleQueue[Optional[bytes]]" = queue.SimpleQueue()
+        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         threading.Thread(target=self._read, name="tare-channel", daemon=True).start()
 
     @classmethod
@@ -58,7 +58,7 @@ class Channel:
             time.sleep(_GRACE_S)
             os._exit(EXIT_CHANNEL_CLOSED)
 
-    def receive(self) -> Tuple[str, Dict[str, Any]]:
+    def receive(self) -> tuple[str, dict[str, Any]]:
         """The next message as (name, content).
 
         Raises:
@@ -73,7 +73,7 @@ class Channel:
             raise ValueError("a message has one key, its name: " + line.decode("utf-8", "replace")[:200])
         return next(iter(message.items()))
 
-    def send(self, name: str, content: Dict[str, Any]) -> None:
+    def send(self, name: str, content: dict[str, Any]) -> None:
         """Send one message, whole.
 
         Raises:

@@ -9,7 +9,7 @@ import os
 import platform
 import resource
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any
 
 NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts", "time")
 MARKER_FILES = ("/.dockerenv", "/run/.containerenv", "/.singularity.d")
@@ -18,14 +18,14 @@ _STATUS_KEYS = ("Seccomp", "CapEff", "CapBnd", "NoNewPrivs", "Speculation_Store_
 _NO_LIMIT_BYTES = 1 << 60
 
 
-def _text(path: str) -> Optional[str]:
+def _text(path: str) -> str | None:
     try:
         return Path(path).read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         return None
 
 
-def _namespaces() -> Dict[str, str]:
+def _namespaces() -> dict[str, str]:
     found = {}
     for name in NAMESPACES:
         try:
@@ -35,7 +35,7 @@ def _namespaces() -> Dict[str, str]:
     return found
 
 
-def _root_mount() -> Optional[str]:
+def _root_mount() -> str | None:
     """Source, type and options of the mount at /; the last one listed is the one in force."""
     found = None
     for line in (_text("/proc/self/mountinfo") or "").splitlines():
@@ -46,7 +46,7 @@ def _root_mount() -> Optional[str]:
     return found
 
 
-def _cgroup_limits(*file_names: str) -> List[str]:
+def _cgroup_limits(*file_names: str) -> list[str]:
     """The contents of limit files in the process's own cgroup and those above it, for cgroup v2 and v1."""
     contents = []
     for line in (_text("/proc/self/cgroup") or "").splitlines():
@@ -63,14 +63,14 @@ def _cgroup_limits(*file_names: str) -> List[str]:
     return contents
 
 
-def memory_limit_bytes() -> Optional[int]:
+def memory_limit_bytes() -> int | None:
     """The smallest memory limit of any cgroup around this process; None where there is none."""
     limits = [int(c) for c in _cgroup_limits("memory.max", "memory.limit_in_bytes") if c.isdigit()]
     limits = [limit for limit in limits if limit < _NO_LIMIT_BYTES]
     return min(limits) if limits else None
 
 
-def cpu_quota() -> Optional[float]:
+def cpu_quota() -> float | None:
     """The CPUs' worth of time that the cgroups allow (1.5 = one and a half CPUs); None where there is no quota."""
     quotas = []
     for content in _cgroup_limits("cpu.max"):
@@ -83,7 +83,7 @@ def cpu_quota() -> Optional[float]:
     return min(quotas) if quotas else None
 
 
-def resources() -> Dict[str, Any]:
+def resources() -> dict[str, Any]:
     """What this process may use. Two runs that differ here were not given the same machine."""
     return {
         "cpus": sorted(os.sched_getaffinity(0)),
@@ -93,7 +93,7 @@ def resources() -> Dict[str, Any]:
     }
 
 
-def cpus_of_threads() -> List[int]:
+def cpus_of_threads() -> list[int]:
     """The CPUs that any thread of this process may use."""
     found = set()
     for task in os.listdir("/proc/self/task"):
@@ -104,7 +104,7 @@ def cpus_of_threads() -> List[int]:
     return sorted(found)
 
 
-def _shm_bytes() -> Optional[int]:
+def _shm_bytes() -> int | None:
     try:
         stat = os.statvfs("/dev/shm")
     except OSError:
@@ -112,7 +112,7 @@ def _shm_bytes() -> Optional[int]:
     return stat.f_blocks * stat.f_frsize
 
 
-def collect(inherited: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
+def collect(inherited: dict[str, Any] | None = None) -> dict[str, Any]:
     """Everything by which an environment can be told, as plain JSON values.
 
     Args:

@@ -406,7 +406,9 @@ def test_a_signal_that_is_ignored_stays_ignored(tmp_path, clock):
 
 
 def test_a_bug_of_tare_leaves_no_worker_either(tmp_path, clock):
-    engines = platforms(clock, bare=Behaviour(), docker=Behaviour(faults={("turn", 2): raises(ZeroDivisionError())}))
+    engines = platforms(
+        clock, bare=Behaviour(), docker=Behaviour(faults={("turn", 2): raises(ZeroDivisionError())})
+    )
     with pytest.raises(ZeroDivisionError):
         measure_block(task(tmp_path), engines, clock=clock)
     assert nothing_left(engines)
@@ -458,7 +460,9 @@ def test_the_log_begins_anew_with_each_block(tmp_path, clock):
 
 
 def test_leftovers_are_swept_before_anything_is_started(tmp_path, clock):
-    folders = [Path(tempfile.gettempdir()) / f"tare-run-{name}" for name in (locks.campaign() + "-x", "other-x")]
+    folders = [
+        Path(tempfile.gettempdir()) / f"tare-run-{name}" for name in (locks.campaign() + "-x", "other-x")
+    ]
     for folder in folders:
         folder.mkdir()
     engines = platforms(clock, bare=Behaviour())
@@ -469,7 +473,9 @@ def test_leftovers_are_swept_before_anything_is_started(tmp_path, clock):
 
 def test_what_can_not_be_swept_stops_the_block(tmp_path, clock, monkeypatch):
     engines = platforms(clock, bare=Behaviour())
-    monkeypatch.setattr(engines["bare"], "sweep", lambda campaign: raise_(EngineError("docker can't remove x")))
+    monkeypatch.setattr(
+        engines["bare"], "sweep", lambda campaign: raise_(EngineError("docker can't remove x"))
+    )
     with pytest.raises(EngineError, match="can't remove x"):
         measure_block(task(tmp_path, ["bare"]), engines, clock=clock)
     assert engines["bare"].workers == []

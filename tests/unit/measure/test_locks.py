@@ -166,11 +166,20 @@ def test_anybody_may_use_the_file(lock, path):
     assert path.stat().st_mode & 0o777 == 0o666
 
 
-@pytest.mark.skipif(os.getuid() == 0, reason="root may write any file")
-def test_another_users_file_locks_without_a_name(lock, path):
+def test_another_users_file_locks_without_a_name(lock, path, monkeypatch):
+    real_open = os.open
+
+    def refusing(name, flags, mode=0o777, **other):
+        if flags & os.O_RDWR:
+            raise PermissionError(13, "Permission denied", str(name))
+        return real_open(name, flags, mode, **other)
+
     path.parent.mkdir()
-    path.touch(mode=0o444)
+    path.write_text("somebody", encoding="utf-8")
+    monkeypatch.setattr(os, "open", refusing)
     assert take(lock) == []
+    lock.release()
+    assert path.read_text(encoding="utf-8") == "somebody"
 
 
 def test_two_that_find_no_file_use_the_same(path, monkeypatch):

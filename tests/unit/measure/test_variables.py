@@ -21,7 +21,12 @@ def variables(**other):
 
 def test_nothing_of_the_callers_variables_gets_in(monkeypatch):
     before = variables()
-    for name, value in {"OMP_NUM_THREADS": "64", "PYTHONPATH": "/evil", "LD_PRELOAD": "x", "SECRET": "y"}.items():
+    for name, value in {
+        "OMP_NUM_THREADS": "64",
+        "PYTHONPATH": "/evil",
+        "LD_PRELOAD": "x",
+        "SECRET": "y",
+    }.items():
         monkeypatch.setenv(name, value)
     assert variables() == before
     assert "SECRET" not in before

@@ -6,10 +6,10 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.unit.studies import content, matrix
 
 from tare.plan.errors import StudyError, nearest, shown
 from tare.plan.study import Environment, Matrix, Rounds, Study, load
+from tests.unit.studies import content, matrix
 
 
 def said(path, text: str | bytes) -> str:
@@ -42,8 +42,10 @@ CHANGED = {
     ),
     "unknown key, unlike any": (
         {"zzz": 6},
-        "FILE: unknown key 'zzz'; there is environments, margin_pct, matrix, metric, name, repetitions, rounds, "
-        "schedule, seed, settings, steps_per_turn, threads, time_budget_per_environment_s, time_budget_s, timeout_s, "
+        "FILE: unknown key 'zzz'; there is environments, margin_pct, matrix, metric, name, "
+        "repetitions, rounds, "
+        "schedule, seed, settings, steps_per_turn, threads, time_budget_per_environment_s, "
+        "time_budget_s, timeout_s, "
         "title, warmup_steps.",
     ),
     "unknown key of the matrix": (
@@ -165,7 +167,8 @@ CHANGED = {
     "margin too wide": ({"margin_pct": 100}, "FILE: margin_pct: must be below 100, not 100."),
     "too many runs": (
         {"matrix": matrix(batch_size=list(range(1, 101))), "repetitions": 10000},
-        "FILE: the study: 100 cells x 2 environments x 10000 repetitions are 2000000 runs, more than 1000000; "
+        "FILE: the study: 100 cells x 2 environments x 10000 repetitions are 2000000 runs, more "
+        "than 1000000; "
         "make several studies of it.",
     ),
     "unknown schedule": (
@@ -222,7 +225,8 @@ CHANGED = {
     ),
     "name of a folder elsewhere": (
         environments("bare", {"name": "../docker", "engine": "docker"}),
-        "FILE: environments[2].name: '../docker' can't be a name; write a `name:` of lower-case letters, digits, "
+        "FILE: environments[2].name: '../docker' can't be a name; write a `name:` of lower-case "
+        "letters, digits, "
         "`_`, `.`, `-`, the first a letter or digit.",
     ),
     "name too long": (
@@ -231,11 +235,13 @@ CHANGED = {
     ),
     "name of the block's log": (
         environments("bare", {"name": "block", "engine": "docker"}),
-        "FILE: environments[2].name: 'block' is the name of a block's own log; give the environment another name.",
+        "FILE: environments[2].name: 'block' is the name of a block's own log; give the "
+        "environment another name.",
     ),
     "name of the study": (
         {"name": "My Study"},
-        "FILE: name: 'My Study' can't be a name; write a `name:` of lower-case letters, digits, `_`, `.`, `-`, "
+        "FILE: name: 'My Study' can't be a name; write a `name:` of lower-case letters, digits, "
+        "`_`, `.`, `-`, "
         "the first a letter or digit.",
     ),
     "CPU as a GPU": (
@@ -286,16 +292,19 @@ TEXTS = {
     ),
     "tab": (
         "matrix:\n\tmodel: lenet\n",
-        "The study FILE is no valid YAML in line 2, column 1: found character '\\t' that cannot start any token; "
+        "The study FILE is no valid YAML in line 2, column 1: found character '\\t' that cannot "
+        "start any token; "
         "correct it there.",
     ),
     "a key twice": (
         GOOD + "repetitions: 6\nseed: 2\nrepetitions: 7\n",
-        "The study FILE is no valid YAML in line 12, column 1: the key 'repetitions' is there twice; correct it there.",
+        "The study FILE is no valid YAML in line 12, column 1: the key 'repetitions' is there "
+        "twice; correct it there.",
     ),
     "an inner key twice": (
         "environments:\n  - {name: bare, optional: true, optional: false}\n",
-        "The study FILE is no valid YAML in line 2, column 34: the key 'optional' is there twice; correct it there.",
+        "The study FILE is no valid YAML in line 2, column 34: the key 'optional' is there "
+        "twice; correct it there.",
     ),
     "a program": (
         GOOD + "title: !!python/object/apply:os.system [true]\n",
@@ -317,7 +326,8 @@ TEXTS = {
     ),
     "number of 5,000 digits": (
         GOOD + f"seed: {'9' * 5000}\n",
-        "The study FILE holds a number or a date that there can't be (Exceeds the limit (4300 digits) for integer "
+        "The study FILE holds a number or a date that there can't be (Exceeds the limit (4300 "
+        "digits) for integer "
         "string conversion); put it in quotes if it is text.",
     ),
     "number of 5,000 hexadecimal digits": (
@@ -407,11 +417,13 @@ NEARLY = st.builds(
 
 def loads_or_says_why(path, text: bytes) -> None:
     path.write_bytes(text)
+    sentence = "It loads."
     try:
         load(path)
     except StudyError as error:
-        assert "\n" not in str(error)
-        assert str(error).endswith((".", "?"))
+        sentence = str(error)
+    assert "\n" not in sentence
+    assert sentence.endswith((".", "?"))
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

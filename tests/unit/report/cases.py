@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from tests.unit.factory import SOFTWARE, plan, record, study
 
 from tare.records import collect
 from tare.records.schema import Record
 from tare.report import figures
 from tare.stats.overhead import overhead
+from tests.unit.factory import SOFTWARE, plan, record, study
 
 CELLS = ["lenet-torch", "lenet-tensorflow", "fcn-r-torch"]
 FACTORS = {"bare": 1.0, "bubblewrap": 0.999, "docker": 1.03, "podman": 1.001}

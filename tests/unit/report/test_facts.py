@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tests.unit.factory import HOST, SOFTWARE, record
-
 from tare.report import facts
+from tests.unit.factory import HOST, SOFTWARE, record
 
 
 def as_dict(found):
@@ -31,6 +30,12 @@ def test_values_for_people():
     assert facts.value_text("x", False) == "no"
     assert facts.value_text("x", ["a", "b"]) == "a, b"
     assert facts.name_text("cgroup.memory_limit_bytes") == "cgroup: memory limit"
+
+
+def test_a_value_of_each_run_is_told_by_its_range():
+    runs = [record(repetition=n, platform={"prepare_s": n / 10, "digest": f"d{n}"}) for n in range(1, 7)]
+    found = as_dict(facts.engines(runs)["bare"])
+    assert found == {"prepare (s)": "0.1 to 0.6", "digest": "d1; d2; d3; d4; and 2 more"}
 
 
 def test_how_an_environment_was_started():

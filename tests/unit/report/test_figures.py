@@ -8,9 +8,9 @@ import zlib
 import pytest
 from matplotlib.image import imread
 from matplotlib.text import Text
-from tests.unit.report import cases
 
 from tare.report import dots, figures, forest, style
+from tests.unit.report import cases
 
 WIDTHS = [style.COLUMN_IN, style.DOUBLE_COLUMN_IN]
 

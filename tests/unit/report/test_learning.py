@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pandas as pd
-from tests.unit.report import cases
 
 from tare.report.learning import accuracy, lessons
+from tests.unit.report import cases
 
 
 def runs(accuracies, steps=(215,), items=359, classes=10) -> pd.DataFrame:

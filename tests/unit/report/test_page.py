@@ -7,10 +7,10 @@ from collections import Counter
 from html.parser import HTMLParser
 
 import pytest
-from tests.unit.factory import record
-from tests.unit.report import cases
 
 from tare.report import contents, page, svg
+from tests.unit.factory import record
+from tests.unit.report import cases
 
 VOID = {"meta", "br", "img", "link", "hr", "input"}
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tests.unit.report import cases
-
 from tare.report import rows
+from tests.unit.report import cases
 
 
 def test_a_line_is_text_with_few_digits():

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from tare.report.sentences import findings
 from tests.unit.factory import study
 from tests.unit.report import cases
-
-from tare.report.sentences import findings
 
 
 def said(one: cases.Case) -> dict[str, str]:

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.factory import study
-from tests.unit.report import cases
 
 from tare.report import tables
 from tare.stats import table
+from tests.unit.factory import study
+from tests.unit.report import cases
 
 
 @pytest.mark.parametrize("make", cases.ALL)

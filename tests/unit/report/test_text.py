@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.factory import study
-from tests.unit.report import cases
 
 from tare.report import text
+from tests.unit.factory import study
+from tests.unit.report import cases
 
 
 @pytest.mark.parametrize("make", cases.ALL)

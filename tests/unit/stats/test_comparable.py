@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.factory import RESOURCES, SOFTWARE, record
 
 from tare.stats.comparable import comparable, differences
 from tare.stats.pairs import Pair
+from tests.unit.factory import RESOURCES, SOFTWARE, record
 
 SPEC = {"data_sha256": "ab", "steps": {"warm_up": 3}}
 

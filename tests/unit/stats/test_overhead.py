@@ -7,10 +7,10 @@ import random
 import numpy as np
 import pandas as pd
 import pytest
-from tests.unit.factory import SOFTWARE, plan, record, study
 
 from tare.stats import table
 from tare.stats.overhead import overhead
+from tests.unit.factory import SOFTWARE, plan, record, study
 
 NO_DOCKER = ("docker does not answer", "Start it with `systemctl start docker`.")
 

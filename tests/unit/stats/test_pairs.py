@@ -7,9 +7,9 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.factory import record, turn
 
 from tare.stats.pairs import Pair, log_time_ratio, pair_up
+from tests.unit.factory import record, turn
 
 times = st.lists(st.floats(0.001, 1.0), min_size=1, max_size=9)
 

@@ -1,0 +1,121 @@
+"""What a process sees of the place it runs in; cgroup files of both versions."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tare.worker import evidence
+
+
+def test_the_evidence_is_plain_json_and_of_this_machine():
+    found = evidence.collect({"names": ["PATH"], "markers": {}})
+    assert json.loads(json.dumps(found)) == found
+    assert found["kernel"] == platform.release()
+    assert found["boot_id"] == Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+    assert found["namespaces"]["mnt"] == str(Path("/proc/self/ns/mnt").readlink())
+    assert (found["uid"], found["gid"]) == (os.getuid(), os.getgid())
+    assert found["inherited"]["names"] == ["PATH"]
+    assert {"Seccomp", "NoNewPrivs", "CapEff"} <= set(found["status"])
+
+
+def test_a_child_on_the_metal_sees_what_its_parent_sees():
+    script = "import json; from tare.worker import evidence; print(json.dumps(evidence.collect()))"
+    variables = {**os.environ, "PYTHONPATH": str(Path(evidence.__file__).parents[2])}
+    done = subprocess.run([sys.executable, "-c", script], env=variables, capture_output=True, check=True)
+    child, parent = json.loads(done.stdout), evidence.collect()
+    for key in ("boot_id", "kernel", "namespaces", "root_mount", "cgroup", "marker_files", "uid_map", "status"):
+        assert child[key] == parent[key], key
+
+
+@pytest.fixture
+def files(monkeypatch):
+    """The contents of files by path; all others are not there."""
+    contents = {}
+    monkeypatch.setattr(evidence, "_text", contents.get)
+    return contents
+
+
+MOUNTS = """\
+21 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard
+22 21 0:19 / /proc rw - proc proc rw
+40 21 0:50 / / rw,relatime shared:1 - overlay overlay rw,lowerdir=/a,upperdir=/b
+41 40 0:51 /x /data rw - ext4 /dev/vdb rw
+"""
+
+
+def test_the_last_root_is_the_one_in_force(files):
+    files["/proc/self/mountinfo"] = MOUNTS
+    assert evidence.collect()["root_mount"] == "/ overlay overlay"
+
+
+def test_what_can_not_be_read_is_left_out_not_guessed(files):
+    found = evidence.collect()
+    assert (found["boot_id"], found["root_mount"], found["cgroup"], found["status"]) == (None, None, [], {})
+    assert (evidence.memory_limit_bytes(), evidence.cpu_quota()) == (None, None)
+
+
+V2 = {"/proc/self/cgroup": "0::/a/b"}
+V1 = {"/proc/self/cgroup": "5:memory:/docker/c\n3:cpu,cpuacct:/docker/c\n1:name=systemd:/x\n0::/"}
+
+
+@pytest.mark.parametrize(
+    ("contents", "limit"),
+    [
+        (V2, None),
+        (V2 | {"/sys/fs/cgroup/a/b/memory.max": "max"}, None),
+        (V2 | {"/sys/fs/cgroup/a/b/memory.max": "2147483648"}, 2 << 30),
+        (V2 | {"/sys/fs/cgroup/a/b/memory.max": "max", "/sys/fs/cgroup/a/memory.max": "1073741824"}, 1 << 30),
+        (V2 | {"/sys/fs/cgroup/a/b/memory.max": "2147483648", "/sys/fs/cgroup/a/memory.max": "1000"}, 1000),
+        (V1 | {"/sys/fs/cgroup/memory/docker/c/memory.limit_in_bytes": "9223372036854771712"}, None),
+        (V1 | {"/sys/fs/cgroup/memory/docker/c/memory.limit_in_bytes": "1000"}, 1000),
+        # inside a container of version 1 the path of /proc/self/cgroup is not there, its own limits are at the top
+        (V1 | {"/sys/fs/cgroup/memory/memory.limit_in_bytes": "1000"}, 1000),
+    ],
+)
+def test_memory_limits(files, contents, limit):
+    files.update(contents)
+    assert evidence.memory_limit_bytes() == limit
+
+
+@pytest.mark.parametrize(
+    ("contents", "quota"),
+    [
+        (V2 | {"/sys/fs/cgroup/a/b/cpu.max": "max 100000"}, None),
+        (V2 | {"/sys/fs/cgroup/a/b/cpu.max": "150000 100000"}, 1.5),
+        (V2 | {"/sys/fs/cgroup/a/b/cpu.max": "150000 100000", "/sys/fs/cgroup/a/cpu.max": "50000 100000"}, 0.5),
+        (
+            V1
+            | {
+                "/sys/fs/cgroup/cpu,cpuacct/docker/c/cpu.cfs_quota_us": "-1",
+                "/sys/fs/cgroup/cpu,cpuacct/docker/c/cpu.cfs_period_us": "100000",
+            },
+            None,
+        ),
+        (
+            V1
+            | {
+                "/sys/fs/cgroup/cpu,cpuacct/docker/c/cpu.cfs_quota_us": "200000",
+                "/sys/fs/cgroup/cpu,cpuacct/docker/c/cpu.cfs_period_us": "100000",
+            },
+            2.0,
+        ),
+    ],
+)
+def test_cpu_quotas(files, contents, quota):
+    files.update(contents)
+    assert evidence.cpu_quota() == quota
+
+
+@pytest.mark.parametrize("cgroup", ["0::/../../x", "garbage", "", "0::", "1:cpu"])
+def test_odd_cgroup_files_are_no_error(files, cgroup):
+    files["/proc/self/cgroup"] = cgroup
+    assert evidence.memory_limit_bytes() is None
+
+
+def test_cpus_of_threads_are_those_of_the_process():
+    assert evidence.cpus_of_threads() == evidence.resources()["cpus"] == sorted(os.sched_getaffinity(0))

@@ -85,10 +85,11 @@ class TerminalProgress(Progress):
         self._what, self._place, self._out = what, place, out
         self._terminal = out.isatty()
         self._shown = 0
-        self._begun = time.monotonic()
+        self._begun: float | None = None
 
     def doing(self, what: str) -> None:
-        """Show the stage."""
+        """Show the stage; the first one starts the clock, so that waiting for a lock does not count."""
+        self._begun = self._begun or time.monotonic()
         self._show(what)
 
     def round(self, done: int, most: int, elapsed_s: float) -> None:
@@ -103,7 +104,7 @@ class TerminalProgress(Progress):
     def ended(self, records: list[Record]) -> None:
         """Print the block's line, and a line for each run that failed."""
         rounds = max((len(record.turns) for record in records), default=0)
-        took = time.monotonic() - self._begun
+        took = time.monotonic() - (self._begun or time.monotonic())
         self.say(f"{self._head()}: {rounds} rounds in {took:.0f} s{self._left()}")
         for record in records:
             if record.failure is not None:

@@ -17,7 +17,9 @@ from tare.worker.frameworks import FRAMEWORKS
 
 def doctor() -> int:
     """Print the machine, the environments and the frameworks; 0 if a comparison can be made here."""
-    console = Console(width=min(shutil.get_terminal_size((100, 24)).columns, 120), highlight=False)
+    # no markup: an engine's own words may have brackets
+    width = min(shutil.get_terminal_size((100, 24)).columns, 120)
+    console = Console(width=width, highlight=False, markup=False)
     machine = host.describe()
     console.print(
         f"{machine['cpu']}, {machine['usable_cpus']} of {machine['logical_cpus']} CPUs usable, "
@@ -30,7 +32,7 @@ def doctor() -> int:
     found = probe(platforms.ENGINES, apptainer_asked=True)
     table = Table("environment", "usable", "version", "why not, and what to do", title="Environments")
     for engine, availability in found.items():
-        words = f"{availability.reason}. {availability.remedy}" if availability.reason else ""
+        words = f"{availability.reason.rstrip('.')}. {availability.remedy}" if availability.reason else ""
         if engine == "apptainer" and availability.usable:
             words = "measured when Snakemake is called with --use-singularity; `make run` does"
         table.add_row(engine, "yes" if availability.usable else "no", availability.version, words)

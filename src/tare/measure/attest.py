@@ -11,7 +11,16 @@ _OWN_NAMESPACES = {
     "podman": ("mnt", "pid"),
     "apptainer": ("mnt",),
 }
-_MARKER_FILES = {"docker": "/.dockerenv", "podman": "/run/.containerenv", "apptainer": "/.singularity.d"}
+# What engines leave in their containers. apptainer's folder comes with an image of its own only, its variables always.
+_MARKER_FILES = {"/.dockerenv": "docker", "/run/.containerenv": "podman", "/.singularity.d": "apptainer"}
+_MARKER_VARIABLES = {"APPTAINER_CONTAINER": "apptainer", "SINGULARITY_CONTAINER": "apptainer"}
+
+
+def marks(evidence: dict[str, Any]) -> set[str]:
+    """The engines whose marks are in the evidence. A mark alone proves nothing: hosts have them too."""
+    files = (_MARKER_FILES.get(path) for path in evidence.get("marker_files", []))
+    names = (_MARKER_VARIABLES.get(name) for name in evidence.get("inherited", {}).get("markers", {}))
+    return {engine for engine in (*files, *names) if engine is not None}
 
 
 def contradiction(engine: str, inside: dict[str, Any], outside: dict[str, Any]) -> str:
@@ -42,11 +51,11 @@ def contradiction(engine: str, inside: dict[str, Any], outside: dict[str, Any]) 
     shared = [name for name in _OWN_NAMESPACES[engine] if name not in differing]
     if shared:
         return f"the run labelled {engine!r} was in the controller's own namespaces: {', '.join(shared)}"
-    marker, seen = _MARKER_FILES.get(engine), inside.get("marker_files", [])
-    if marker and marker not in seen:
-        return f"the run labelled {engine!r} saw no {marker}, which {engine} puts into its containers"
-    # A marker that the controller sees too says nothing: it may itself be in a container, or the host have such a file.
-    for other, foreign in _MARKER_FILES.items():
-        if other != engine and foreign in seen and foreign not in outside.get("marker_files", []):
-            return f"the run labelled {engine!r} saw {foreign}, which {other} puts into its containers"
+    seen = marks(inside)
+    if engine in _MARKER_FILES.values() and engine not in seen:
+        return f"the run labelled {engine!r} saw none of the marks that {engine} leaves in its containers"
+    # A mark that the controller sees too says nothing: it may itself be in a container, or the host have such a file.
+    foreign = sorted(seen - {engine} - marks(outside))
+    if foreign:
+        return f"the run labelled {engine!r} saw the marks that {foreign[0]} leaves in its containers"
     return ""

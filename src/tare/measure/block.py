@@ -25,7 +25,7 @@ from tare.platforms import EngineError, Platform
 from tare.records import store
 from tare.records.schema import Record, Turn
 from tare.telemetry import host
-from tare.worker import evidence
+from tare.worker import evidence, launch
 
 # What evaluating, stopping and writing take at the end of a block, in seconds, kept free of rounds.
 _ENDING_S = 1.0
@@ -125,7 +125,7 @@ def _lockstep(
     task: Task, runs: Sequence[Run], begun: float, progress: Progress, clock: Callable[[], float]
 ) -> None:
     progress.doing("starting the workers")
-    outside = evidence.collect()
+    outside = evidence.collect(launch.inherited_variables())
     # Side by side: importing a framework takes seconds, and nothing is timed yet.
     for run in runs:
         _attempt(run, run.start)
@@ -143,7 +143,7 @@ def _lockstep(
 def _sequential(
     task: Task, runs: Sequence[Run], begun: float, progress: Progress, clock: Callable[[], float]
 ) -> None:
-    outside = evidence.collect()
+    outside = evidence.collect(launch.inherited_variables())
     share_s = task.seconds / len(runs)
     for index, run in enumerate(runs):
         progress.doing(f"{run.name}: starting the worker")

@@ -1,4 +1,4 @@
-"""First stage inside an environment: give the worker exactly the variables it was meant to have, then become the worker.
+"""First stage inside an environment: give the worker exactly the variables it is to have, then become the worker.
 
     python -I -S launch.py NAME=VALUE ... -- PROGRAM ARGUMENT ...
 
@@ -17,6 +17,14 @@ MARKERS = ("container", "SLURM_JOB_ID", "SLURM_STEP_ID", "KUBERNETES_SERVICE_HOS
            "APPTAINER_NAME", "SINGULARITY_CONTAINER", "SINGULARITY_NAME")  # fmt: skip
 
 
+def inherited_variables() -> dict[str, object]:
+    """The names of all variables of this process, and the values of those that mark a job: {"names", "markers"}."""
+    return {
+        "names": sorted(os.environ),
+        "markers": {name: os.environ[name] for name in MARKERS if name in os.environ},
+    }
+
+
 def main(arguments: list[str]) -> None:
     """Replace this process by the program after `--`; never returns unless the program can't be started."""
     if "--" not in arguments:
@@ -24,11 +32,7 @@ def main(arguments: list[str]) -> None:
     split = arguments.index("--")
     assignments, program = arguments[:split], arguments[split + 1 :]
     variables = dict(assignment.split("=", 1) for assignment in assignments)
-    inherited = {
-        "names": sorted(os.environ),
-        "markers": {name: os.environ[name] for name in MARKERS if name in os.environ},
-    }
-    os.execve(program[0], [*program, "--inherited", json.dumps(inherited)], variables)
+    os.execve(program[0], [*program, "--inherited", json.dumps(inherited_variables())], variables)
 
 
 if __name__ == "__main__":

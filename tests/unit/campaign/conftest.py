@@ -1,107 +1,12 @@
-"""A project in a folder of its own, on a machine whose engines, GPUs and CPUs a test sets."""
+"""A project in a folder of its own; see tests/unit/project.py."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-from tare.campaign import campaign as campaign_module
-from tare.campaign import freeze, probing
-from tare.campaign.campaign import Campaign, look
-from tare.campaign.state import BlockState
-from tare.plan import specification
-from tare.plan.matrix import cells
-from tare.platforms import Availability
-from tare.records import store
-from tests.unit import studies
-from tests.unit.factory import record
-
-
-@dataclass
-class Machine:
-    """What is here: every engine but those in `down` (engine -> reason, remedy), these GPUs, so many CPUs."""
-
-    down: dict[str, tuple[str, str]] = field(default_factory=dict)
-    gpus: list[str] = field(default_factory=list)
-    cpus: int = 2
-    asked: list[str] = field(default_factory=list)
-
-    def probe(self, engines: Iterable[str], *, apptainer_asked: bool) -> dict[str, Availability]:
-        """Stands for `tare.campaign.probing.probe`."""
-        wanted = list(dict.fromkeys(engines))
-        self.asked += wanted
-        found = {
-            engine: Availability(engine not in self.down, *self.down.get(engine, ())) for engine in wanted
-        }
-        if "apptainer" in found and found["apptainer"].usable and not apptainer_asked:
-            found["apptainer"] = probing._WITHOUT_FLAG
-        return found
-
-
-@dataclass
-class Project:
-    """A project with one study, `small`."""
-
-    root: Path
-    machine: Machine
-
-    @property
-    def study_dir(self) -> Path:
-        return self.root / "results" / "small"
-
-    def write(self, **changes: Any) -> None:
-        """Write the study: lenet in torch, bare and docker, 6 repetitions, with these changes."""
-        studies.write(self.root / "config" / "studies" / "small.yaml", **{"threads": None} | changes)
-
-    def look(self, *, apptainer_asked: bool = True, **config: Any) -> Campaign:
-        """One call's view."""
-        return look({"study": "small", **config}, self.root, apptainer_asked=apptainer_asked)
-
-    def begin(self, **config: Any) -> Campaign:
-        """Plan and study as a real run freezes them."""
-        campaign = self.look(**config)
-        freeze.begin(campaign, say=lambda sentence: None).release()
-        return campaign
-
-    def measure(self, states: Iterable[BlockState], **other: Any) -> None:
-        """Write the records of these blocks as they are asked for; `other` as in tests.unit.factory.record."""
-        study, _ = freeze.read(self.study_dir)
-        keys = {cell.name: cell for cell in cells(study)}
-        for state in states:
-            block = state.block
-            for name, spec_hash in zip(block.environments, block.spec_hashes, strict=True):
-                entry = study.environment(name)
-                values = {
-                    "cell": keys[block.cell], "environment": name, "engine": entry.engine,
-                    "baseline": entry.baseline, "repetition": block.repetition, "block": block.environments,
-                    "spec_hash": spec_hash, "study": study.name,
-                }  # fmt: skip
-                store.write(self.study_dir, record(**(values | other)))
-
-    def all_measured(self, **config: Any) -> Campaign:
-        """A run to the end."""
-        campaign = self.begin(**config)
-        self.measure(campaign.to_measure)
-        return self.look()
+from tests.unit import project as parts
 
 
 @pytest.fixture
-def machine(monkeypatch) -> Machine:
-    one = Machine()
-    monkeypatch.setattr(campaign_module, "probe", one.probe)
-    monkeypatch.setattr(probing, "probe", one.probe)
-    monkeypatch.setattr(probing.gpu, "names", lambda: one.gpus)
-    monkeypatch.setattr(specification.os, "sched_getaffinity", lambda pid: set(range(one.cpus)))
-    return one
-
-
-@pytest.fixture
-def project(tmp_path, monkeypatch, machine) -> Project:
-    monkeypatch.chdir(tmp_path)
-    one = Project(tmp_path, machine)
-    one.write()
-    return one
+def project(tmp_path, monkeypatch) -> parts.Project:
+    return parts.project(tmp_path, monkeypatch)

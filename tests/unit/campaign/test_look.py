@@ -253,7 +253,7 @@ def test_add_measures_what_could_not_be_used_at_first(project):
 def test_add_insists_at_the_first_look_too(project):
     project.machine.down["docker"] = NO_DOCKER
     project.write(environments=["bare", OPTIONAL_DOCKER])
-    with pytest.raises(StudyError, match="^--config add=docker: it can't be used: docker does not answer"):
+    with pytest.raises(StudyError, match=r"^--config add=docker: it can't be used: docker does not answer"):
         project.look(add="docker")
 
 

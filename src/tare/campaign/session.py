@@ -23,7 +23,7 @@ from tare.plan.errors import StudyError
 
 @dataclass(frozen=True)
 class Group:
-    """Blocks with the same environments: one rule, since the outputs of a rule can't depend on its wildcards."""
+    """Blocks of one wave with the same environments: one rule, as a rule's outputs can't depend on its wildcards."""
 
     name: str
     environments: tuple[str, ...]
@@ -57,10 +57,10 @@ class Session:
 
     @property
     def groups(self) -> list[Group]:
-        """One group for each distinct set of environments; together they hold every block once."""
-        found: dict[tuple[str, ...], list[BlockState]] = {}
+        """One group for each wave and distinct set of environments; together they hold every block once."""
+        found: dict[tuple[int, tuple[str, ...]], list[BlockState]] = {}
         for state in self.campaign.states:
-            found.setdefault(tuple(sorted(state.block.environments)), []).append(state)
+            found.setdefault(_group_key(state), []).append(state)
         return [
             Group(
                 f"measure_{number}",
@@ -68,7 +68,7 @@ class Session:
                 tuple(sorted({s.block.cell for s in members})),
                 tuple(sorted({s.block.repetition for s in members})),
             )
-            for number, (environments, members) in enumerate(found.items(), start=1)
+            for number, ((_, environments), members) in enumerate(found.items(), start=1)
         ]
 
     def path(self, *parts: str) -> str:
@@ -116,22 +116,28 @@ class Session:
         state = self._state(wildcards)
         if state is None:
             return False
-        return id(state) in self._number or any(str(path) in self._forced for path in state.paths)
+        asked = id(state) in self._number and state.status.finished
+        return asked or any(str(path) in self._forced for path in state.paths)
 
     def _state(self, wildcards: Any) -> BlockState | None:
         return self._by_block.get((str(wildcards.cell), int(wildcards.repetition)))
 
     def begin(self) -> None:
-        """Once, while the graph is built: print the plan, take the lock, freeze the plan, force what is to be redone."""
+        """Once, while the graph is built: print the plan, take the lock, freeze the plan, force what is redone."""
         if self._begun or not self._workflow.is_main_process:
             return
         self._begun = True
         dag, settings = self._workflow.dag, self._workflow.dag_settings
         rules = {rule.name for rule in dag.forcerules}
+        rule_of = {
+            (c, r): group.name for group in self.groups for c in group.cells for r in group.repetitions
+        }
         self._forced = frozenset(
             path
             for path, state in self._by_record.items()
-            if settings.forceall or path in dag.forcefiles or self._rule_of(state) in rules
+            if settings.forceall
+            or path in dag.forcefiles
+            or rule_of[state.block.cell, state.block.repetition] in rules
         )
         # What Snakemake takes for finished since its files are there, but Tare does not.
         dag.forcefiles.update(
@@ -157,9 +163,9 @@ class Session:
         self._lock = freeze.begin(self.campaign, say)
         self._since = time.time()
 
-    def _rule_of(self, state: BlockState) -> str:
-        names = tuple(sorted(state.block.environments))
-        return next(group.name for group in self.groups if group.environments == names)
+
+def _group_key(state: BlockState) -> tuple[int, tuple[str, ...]]:
+    return state.block.wave, tuple(sorted(state.block.environments))
 
 
 def say(text: str) -> None:
@@ -173,3 +179,7 @@ def open_session(workflow: Any, config: Mapping[str, Any], root: str | Path) -> 
         return Session(workflow, config, Path(root))
     except (StudyError, LockHeld) as error:
         raise SystemExit(f"Tare: {error}") from None
+    except OSError as error:
+        raise SystemExit(
+            f"Tare: {error.filename or 'A file'} can't be read: {error.strerror or error}."
+        ) from None

@@ -15,7 +15,11 @@ seconds = st.floats(1e-9, 1e6)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 names = st.text("abcdefghijklmnopqrstuvwxyz0123456789-_.", min_size=1, max_size=12)
 plain = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | texts,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=8,
 )
@@ -134,7 +138,9 @@ def test_records_that_make_no_sense(wrong):
         Record.model_validate(record().model_dump() | wrong)
 
 
-@pytest.mark.parametrize("wrong", [{"device": "tpu"}, {"learners": 0}, {"batch_size": 0}, {"gpus_per_learner": -1}])
+@pytest.mark.parametrize(
+    "wrong", [{"device": "tpu"}, {"learners": 0}, {"batch_size": 0}, {"gpus_per_learner": -1}]
+)
 def test_cells_that_make_no_sense(wrong):
     content = record().model_dump()
     with pytest.raises(ValidationError):

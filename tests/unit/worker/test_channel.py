@@ -22,7 +22,12 @@ def ends():
     to_worker, controller_writes = os.pipe()
     controller_reads, from_worker = os.pipe()
     made = Channel(to_worker, from_worker, exit_when_closed=False)
-    ends = {"channel": made, "write": controller_writes, "read": controller_reads, "worker_writes": from_worker}
+    ends = {
+        "channel": made,
+        "write": controller_writes,
+        "read": controller_reads,
+        "worker_writes": from_worker,
+    }
     yield ends
     for name in ("write", "read", "worker_writes"):
         if ends[name] is not None:

@@ -28,7 +28,16 @@ def test_a_child_on_the_metal_sees_what_its_parent_sees():
     variables = {**os.environ, "PYTHONPATH": str(Path(evidence.__file__).parents[2])}
     done = subprocess.run([sys.executable, "-c", script], env=variables, capture_output=True, check=True)
     child, parent = json.loads(done.stdout), evidence.collect()
-    for key in ("boot_id", "kernel", "namespaces", "root_mount", "cgroup", "marker_files", "uid_map", "status"):
+    for key in (
+        "boot_id",
+        "kernel",
+        "namespaces",
+        "root_mount",
+        "cgroup",
+        "marker_files",
+        "uid_map",
+        "status",
+    ):
         assert child[key] == parent[key], key
 
 
@@ -87,7 +96,10 @@ def test_memory_limits(files, contents, limit):
     [
         (V2 | {"/sys/fs/cgroup/a/b/cpu.max": "max 100000"}, None),
         (V2 | {"/sys/fs/cgroup/a/b/cpu.max": "150000 100000"}, 1.5),
-        (V2 | {"/sys/fs/cgroup/a/b/cpu.max": "150000 100000", "/sys/fs/cgroup/a/cpu.max": "50000 100000"}, 0.5),
+        (
+            V2 | {"/sys/fs/cgroup/a/b/cpu.max": "150000 100000", "/sys/fs/cgroup/a/cpu.max": "50000 100000"},
+            0.5,
+        ),
         (
             V1
             | {
@@ -111,7 +123,7 @@ def test_cpu_quotas(files, contents, quota):
     assert evidence.cpu_quota() == quota
 
 
-@pytest.mark.parametrize("cgroup", ["0::/../../x", "garbage", "", "0::", "1:cpu"])
+@pytest.mark.parametrize("cgroup", ["0::/../../x", "", "0::", "1:name=systemd:/"])
 def test_odd_cgroup_files_are_no_error(files, cgroup):
     files["/proc/self/cgroup"] = cgroup
     assert evidence.memory_limit_bytes() is None

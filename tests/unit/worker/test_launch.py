@@ -55,7 +55,8 @@ def test_it_becomes_the_program_so_that_signals_and_status_are_its_own():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"), [(["A=1"], "'--' is missing"), (["A=1", "--", "/nowhere/python"], "/nowhere/python")]
+    ("arguments", "said"),
+    [(["A=1"], "'--' is missing"), (["A=1", "--", "/nowhere/python"], "/nowhere/python")],
 )
 def test_mistakes_are_named(arguments, said):
     done = subprocess.run(

@@ -30,7 +30,7 @@ help: ## list what there is
 
 .PHONY: run
 run: setup ## measure the quick study, or another: make run ARGS='--config study=NAME'
-	@$(ACTIVE) snakemake --cores all $(DEPLOYMENT) $(ARGS)
+	@$(ACTIVE) snakemake --cores all --quiet rules host progress $(DEPLOYMENT) $(ARGS)
 	$(if $(NO_RUN),,@$(ACTIVE) tare summary $(SUMMARY))
 
 .PHONY: test

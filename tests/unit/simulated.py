@@ -5,7 +5,7 @@
     platforms = {"bare": SimulatedPlatform("bare", clock, fast), "docker": SimulatedPlatform("docker", clock, slow)}
     measure_block(task(tmp_path, ["bare", "docker"]), platforms, clock=clock)
 
-Nothing sleeps and no framework is imported: a worker that hangs only lets the clock advance by the time that was waited.
+Nothing sleeps and no framework is imported: a worker that hangs only lets the clock advance by what was waited.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from tare.plan.study import Study, parse
 from tare.platforms import Availability, EngineError, Launch
 from tare.platforms.lines import ChannelClosed, ChannelTimeout, Lines
 from tare.worker import evidence
+from tare.worker.launch import inherited_variables
 
 
 class Clock:
@@ -136,19 +137,21 @@ class Behaviour:
     unremovable: str = ""
 
 
-MARKERS = {"docker": "/.dockerenv", "podman": "/run/.containerenv", "apptainer": "/.singularity.d"}
+MARKERS = {"docker": "/.dockerenv", "podman": "/run/.containerenv"}
 
 
 def seen_inside(engine: str) -> dict[str, Any]:
     """What a worker sees in a container of the engine, on this machine."""
-    seen = evidence.collect() | {"marker_files": []}
+    seen = evidence.collect(inherited_variables()) | {"marker_files": []}
     if engine != "bare":
         seen["namespaces"] = {
             name: f"{value}0" if name in ("mnt", "pid", "ipc") else value
             for name, value in seen["namespaces"].items()
         }
-        seen["root_mount"] = "/ overlay overlay"
+        seen["root_mount"] = seen["root_mount"] if engine == "bubblewrap" else "/ overlay overlay"
         seen["marker_files"] = [MARKERS[engine]] if engine in MARKERS else []
+    if engine == "apptainer":  # with the host's userland it leaves no file
+        seen["inherited"] = {"names": [], "markers": {"APPTAINER_CONTAINER": "/cache/host"}}
     return seen
 
 

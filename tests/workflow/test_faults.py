@@ -190,7 +190,7 @@ def test_a_second_run_beside_the_first_waits_or_stops(measured: Measured) -> Non
     with lock.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         stopped = project.snakemake(config="lock=stop", expect=1)
-        assert "The study 'tiny' is in use by process" in stopped.stderr
+        assert "The study 'tiny' is in use by" in stopped.stderr
         waiting = project.start()
         assert waiting.stdout is not None
         for line in waiting.stdout:
@@ -208,7 +208,7 @@ def test_one_block_at_a_time_on_a_host(measured: Measured) -> None:
     with lock.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         stopped = project.snakemake(config="lock=stop redo=true", expect=1)
-        assert "This machine is in use by process" in stopped.stderr
+        assert "This machine is in use by" in stopped.stderr
 
 
 def test_results_that_cannot_be_written_are_one_sentence(project: Project) -> None:

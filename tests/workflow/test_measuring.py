@@ -122,7 +122,7 @@ def test_a_corrected_statistic_makes_its_tables_anew(measured: Measured) -> None
     from tests.workflow.conftest import ROOT
 
     shutil.copytree(ROOT / "src", project.folder / "src")
-    assert "Nothing to be done" in project.snakemake("-n").stderr
+    assert "Nothing to be done" in project.snakemake("-n").stdout
     module = project.folder / "src" / "tare" / "stats" / "overhead.py"
     module.write_text(module.read_text() + "# corrected\n")
     done = project.snakemake("-n")

@@ -11,6 +11,8 @@ _OWN_NAMESPACES = {
     "podman": ("mnt", "pid"),
     "apptainer": ("mnt",),
 }
+# Engines that leave no mark, but keep the root of whoever calls them.
+_HOSTS_ROOT = ("bubblewrap",)
 # What engines leave in their containers. apptainer's folder comes with an image of its own only, its variables always.
 _MARKER_FILES = {"/.dockerenv": "docker", "/run/.containerenv": "podman", "/.singularity.d": "apptainer"}
 _MARKER_VARIABLES = {"APPTAINER_CONTAINER": "apptainer", "SINGULARITY_CONTAINER": "apptainer"}
@@ -51,6 +53,8 @@ def contradiction(engine: str, inside: dict[str, Any], outside: dict[str, Any]) 
     shared = [name for name in _OWN_NAMESPACES[engine] if name not in differing]
     if shared:
         return f"the run labelled {engine!r} was in the controller's own namespaces: {', '.join(shared)}"
+    if engine in _HOSTS_ROOT and inside.get("root_mount") != outside.get("root_mount"):
+        return f"the run labelled {engine!r} had another root than the controller: {inside.get('root_mount')}"
     seen = marks(inside)
     if engine in _MARKER_FILES.values() and engine not in seen:
         return f"the run labelled {engine!r} saw none of the marks that {engine} leaves in its containers"

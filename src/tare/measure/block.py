@@ -256,13 +256,11 @@ def _signals() -> Iterator[_Signals]:
     before: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-            if signal.getsignal(number) not in (
-                signal.SIG_IGN,
-                None,
-            ):  # ignored, such as SIGHUP under nohup: so it stays
+            # one that is ignored, such as SIGHUP under nohup, stays ignored
+            if signal.getsignal(number) not in (signal.SIG_IGN, None):
                 before[number] = signal.signal(number, handler)
     try:
         yield handler
     finally:
-        for number, old in before.items():
-            signal.signal(number, old)
+        for handled, old in before.items():
+            signal.signal(handled, old)

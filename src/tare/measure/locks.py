@@ -80,7 +80,7 @@ class Lock:
         except FileNotFoundError:
             pass
         try:
-            # not opened with O_CREAT when it is there: another user's file in /tmp may refuse that (fs.protected_regular)
+            # O_CREAT only where it isn't there: another user's file in /tmp may refuse it (fs.protected_regular)
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
         except FileExistsError:
             return self._open()  # another process made it meanwhile

@@ -59,8 +59,8 @@ class Launch:
             for character in unwritable:
                 if character in str(path):
                     raise EngineError(
-                        f"{engine} can't mount {str(path)!r}, since {character!r} in a path means something else to it; "
-                        "move the project, the virtual environment or TMPDIR to a path without it"
+                        f"{engine} can't mount {str(path)!r}, since {character!r} in a path means something else to it;"
+                        " move the project, the virtual environment or TMPDIR to a path without it"
                     )
 
     def open_log(self) -> BinaryIO:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 from contextlib import closing, suppress
@@ -62,7 +63,7 @@ class Docker:
         self._errors = _faults()
 
     def _client(self, timeout_s: float) -> Any:
-        return self._sdk.from_env(timeout=timeout_s)
+        return self._sdk.from_env(timeout=math.ceil(timeout_s))
 
     @cached_property
     def _docker(self) -> Any:

@@ -6,6 +6,7 @@ first and points descriptor 1 at standard error, which goes to the run's log.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import queue
@@ -41,7 +42,7 @@ class Channel:
         os.close(null)
         os.dup2(2, 1)
         # a file is buffered in blocks otherwise, and what was printed before a crash would be lost
-        if sys.stdout is not None:
+        if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(line_buffering=True)
         return cls(reading, writing)
 

@@ -5,6 +5,7 @@ import pytest
 from tare.measure.attest import contradiction
 from tare.plan.study import ENGINES
 from tare.worker import evidence
+from tare.worker.launch import inherited_variables
 from tests.unit.simulated import MARKERS, seen_inside
 
 CONTAINERS = [engine for engine in ENGINES if engine != "bare"]
@@ -12,7 +13,7 @@ CONTAINERS = [engine for engine in ENGINES if engine != "bare"]
 
 @pytest.fixture
 def outside():
-    return evidence.collect() | {"marker_files": []}
+    return evidence.collect(inherited_variables()) | {"marker_files": []}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -62,6 +63,15 @@ def test_a_marker_on_the_metal_proves_nothing(engine, marker, outside):
     inside["marker_files"] = sorted({*inside["marker_files"], *([marker] if shows_files_of_host else [])})
     assert contradiction(engine, inside, outside) == ""
     assert contradiction("docker", {**seen_inside("bare"), "marker_files": ["/.dockerenv"]}, outside) != ""
+
+
+def test_an_unmarked_container_with_a_root_of_its_own_is_no_bubblewrap(outside):
+    outside["marker_files"] = ["/.dockerenv"]
+    inside = seen_inside("docker")
+    assert contradiction("docker", inside, outside) == ""
+    assert "had another root than the controller: / overlay overlay" in contradiction(
+        "bubblewrap", inside, outside
+    )
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -126,7 +126,7 @@ def test_closing_leaves_no_descriptor_and_may_be_done_twice(launch):
 
 
 def test_closing_ends_the_channel_though_the_daemon_hangs(started):
-    daemon, handle = started(Container(remove=requests.exceptions.ReadTimeout("timed out")))
+    _, handle = started(Container(remove=requests.exceptions.ReadTimeout("timed out")))
     with pytest.raises(EngineError, match="docker can't remove tare-0123abcd-1: timed out"):
         handle.close()
     assert handle.lines.wait_closed(5)

@@ -141,9 +141,13 @@ def test_a_flood_of_lines_that_nobody_asked_for_ends_the_channel(pipe, monkeypat
     thread.start()
     thread.join(5)
     assert not thread.is_alive()
-    with pytest.raises(ChannelError, match="lines unasked"):
+
+    def receive_all():
         while True:
             pipe.lines.receive(5)
+
+    with pytest.raises(ChannelError, match="lines unasked"):
+        receive_all()
 
 
 def test_sending_to_a_worker_that_is_gone(pipe):

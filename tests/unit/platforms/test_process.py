@@ -65,7 +65,7 @@ def test_a_conversation(launched, tmp_path):
 
 def test_variables_and_folder_are_those_given(launched, tmp_path):
     code = "import json, os; print(json.dumps({'seen': {'env': dict(os.environ), 'cwd': os.getcwd()}}), flush=True)"
-    name, seen = launched(code).lines.receive(10)
+    _, seen = launched(code).lines.receive(10)
     seen["env"].pop("LC_CTYPE", None)  # Python's own, where no locale is set
     assert seen == {"env": {"TARE_RUN": "0123abcd-0001", "PATH": os.defpath}, "cwd": str(tmp_path)}
 

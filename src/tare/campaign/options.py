@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from tare.plan.errors import StudyError, nearest, shown
 
 # key -> what it does, for messages and for config/README.md
@@ -34,6 +36,22 @@ class Options:
     retry_failed: bool = False
     add: tuple[str, ...] = ()
     wait: bool = True
+
+
+def configured(root: Path) -> dict[str, Any]:
+    """What `config/config.yaml` says, as Snakemake takes it; nothing where there is no such file.
+
+    Raises:
+        StudyError: it is no YAML, or no mapping.
+    """
+    path = root / "config" / "config.yaml"
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else None
+    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
+        raise StudyError(f"{path} can't be read: {' '.join(str(error).split())}.") from error
+    if content is not None and not isinstance(content, dict):
+        raise StudyError(f"{path} must hold keys and values, such as `study: quick`.")
+    return content or {}
 
 
 def parse(config: Mapping[str, Any], root: Path) -> Options:

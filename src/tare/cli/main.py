@@ -39,10 +39,10 @@ def parser() -> argparse.ArgumentParser:
     ):
         command = commands.add_parser(name, help=text, description=text)
         command.add_argument(
-            "study", nargs="?", default="quick", metavar="STUDY", help="a study's name or YAML file (quick)"
+            "study", nargs="?", metavar="STUDY", help="a study's name or YAML file (config/config.yaml's)"
         )
         command.add_argument(
-            "--results", type=Path, default=Path("results"), help="folder of all results (results)"
+            "--results", type=Path, help="folder of all results (config/config.yaml's, or results)"
         )
         command.set_defaults(run=run)
     return top

@@ -10,13 +10,18 @@ from tare.campaign import freeze
 from tare.campaign.campaign import Campaign, look
 from tare.campaign.describe import not_measured, plan_text, status_counts, waiting
 from tare.campaign.job import duration
+from tare.campaign.options import configured
 from tare.campaign.state import Status
 from tare.plan.errors import StudyError
 from tare.records import store
 
 
 def _campaign(arguments: Namespace) -> Campaign:
-    config = {"study": arguments.study, "results": str(arguments.results)}
+    given = {"study": arguments.study, "results": arguments.results}
+    config = {
+        **configured(Path.cwd()),
+        **{key: str(value) for key, value in given.items() if value is not None},
+    }
     # as `make run` does, which passes --sdm apptainer where the program is
     asked = any(shutil.which(program) for program in ("apptainer", "singularity"))
     return look(config, Path.cwd(), apptainer_asked=asked)

@@ -142,7 +142,7 @@ def look(config: Mapping[str, Any], root: Path, *, apptainer_asked: bool) -> Cam
 
 def _begin(options: Options, study: Study, apptainer_asked: bool) -> Campaign:
     _addable(study, options.add)
-    found = probe((e.engine for e in study.environments), apptainer_asked=apptainer_asked)
+    found = probe((e.engine for e in study.environments), apptainer_asked=apptainer_asked, trial=True)
     study, refused = _settle_fallbacks(study, refusals(study, study.environments, found))
     _insist(study.environments, options.add, refused)
     study = study.model_copy(update={"threads": threads(study)})
@@ -156,7 +156,7 @@ def _continue(options: Options, study: Study, plan_file: Path, apptainer_asked: 
     study = _keep_fallbacks(study, state.environments | set(state.refused))
     study, short, notes = _settle_threads(study, plan_file.with_name("study.json"))
     coming = _coming(study, state, on_disk, options.add)
-    refused = refusals(study, coming, _probe(study, coming, apptainer_asked))
+    refused = refusals(study, coming, _probe(study, coming, apptainer_asked, trial=True))
     _insist(coming, options.add, refused)
     state = table.next_state(study, state, [e.name for e in coming if e.name not in refused], refused)
     campaign = replace(
@@ -287,11 +287,13 @@ def _without(study: Study, names: set[str]) -> Study:
     return study.model_copy(update={"environments": kept})
 
 
-def _probe(study: Study, environments: list[Environment], apptainer_asked: bool) -> dict[str, Availability]:
+def _probe(
+    study: Study, environments: list[Environment], apptainer_asked: bool, *, trial: bool = False
+) -> dict[str, Availability]:
     """Ask the engines of these environments and of all that they are compared with."""
     found = list(environments)
     for environment in found:
         baseline = study.environment(environment.baseline)
         if baseline not in found:
             found.append(baseline)
-    return probe((e.engine for e in found), apptainer_asked=apptainer_asked)
+    return probe((e.engine for e in found), apptainer_asked=apptainer_asked, trial=trial)

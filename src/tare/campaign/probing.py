@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from tare import platforms
+from tare.campaign.trial import try_out
 from tare.plan.matrix import cells
 from tare.plan.study import Environment, Study
 from tare.plan.table import Refusal
-from tare.platforms import Availability
+from tare.platforms import Availability, Platform
 from tare.records.schema import CellKey
 from tare.telemetry import gpu
 
@@ -20,21 +21,29 @@ _WITHOUT_FLAG = Availability(
 )
 
 
-def probe(engines: Iterable[str], *, apptainer_asked: bool) -> dict[str, Availability]:
+def probe(engines: Iterable[str], *, apptainer_asked: bool, trial: bool = False) -> dict[str, Availability]:
     """Ask each engine whether it is usable, side by side.
 
     Args:
         apptainer_asked: whether Snakemake was told to use it, as users expect of that flag.
+        trial: whether those that answer must also start a container; takes a second or two.
     """
     wanted = list(dict.fromkeys(engines))
+    asked: dict[str, Platform] = {}
 
     def one(engine: str) -> Availability:
-        availability = platforms.create(engine).probe()
+        asked[engine] = platforms.create(engine)
+        availability = asked[engine].probe()
         unasked = engine == "apptainer" and not apptainer_asked
         return _WITHOUT_FLAG if unasked and availability.usable else availability
 
     with ThreadPoolExecutor(max_workers=max(len(wanted), 1)) as pool:
-        return dict(zip(wanted, pool.map(one, wanted), strict=True))
+        found = dict(zip(wanted, pool.map(one, wanted), strict=True))
+    if trial:
+        found |= try_out(
+            {engine: asked[engine] for engine in wanted if found[engine].usable and engine != "bare"}
+        )
+    return found
 
 
 def refusals(

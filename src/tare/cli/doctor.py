@@ -29,7 +29,7 @@ def doctor() -> int:
         f"GPUs: {', '.join(gpu.names()) or 'none'}; load {os.getloadavg()[0]:.1f}"
     )
     # apptainer is usable as such; that it takes a flag is said beside it
-    found = probe(platforms.ENGINES, apptainer_asked=True)
+    found = probe(platforms.ENGINES, apptainer_asked=True, trial=True)
     table = Table("environment", "usable", "version", "why not, and what to do", title="Environments")
     for engine, availability in found.items():
         words = f"{availability.reason.rstrip('.')}. {availability.remedy}" if availability.reason else ""

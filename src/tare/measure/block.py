@@ -96,11 +96,11 @@ def measure_block(
         load = _load_between(before, host.load(), clock() - begun)
         records = [run.record(host=machine, load=load, interrupted=reason) for run in runs]
         _write(task.study_dir, records, interrupted=bool(reason))
-    if reason:
-        raise Interrupted(reason)
     for trouble in troubles:
         # No failure of the block: it is measured, and the next sweep removes what was left.
         progress.say(f"Warning: {trouble}")
+    if reason:
+        raise Interrupted(reason)
     return records
 
 

@@ -27,6 +27,8 @@ RUN_DIR_PREFIX = "tare-run-"
 _LOG_TAIL_BYTES = 2000
 # A framework may take its time to end, and an engine to clear up, on a busy machine.
 _STOP_TIMEOUT_S = 20.0
+# How long a worker that told of an error may take to end by itself.
+_LAST_WORDS_S = 2.0
 _KILLED = 137
 
 
@@ -182,7 +184,9 @@ class Run:
         """Take note of why it can't go on, and end whatever is left of it."""
         status = None
         if self._handle is not None:
-            status = self._handle.wait(0.0 if failure.timed_out else 2.0)
+            # One whose channel has closed is ending, and an engine may take its time to say how.
+            ending = self._handle.lines.wait_closed(0.0 if failure.timed_out else _LAST_WORDS_S)
+            status = self._handle.wait(_STOP_TIMEOUT_S if ending else 0.0)
             with suppress(EngineError):  # what could not be removed is tried again, and told, by discard()
                 self._handle.kill()
         reason, log_tail = failure.reason.strip().rstrip("."), self._log_tail()

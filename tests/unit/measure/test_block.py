@@ -332,6 +332,19 @@ def test_a_signal_ends_the_block_with_partial_records_aside(tmp_path, clock, sto
     assert engines["docker"].swept == [locks.campaign()] * 2, "once before, once for what the signal cut off"
 
 
+def test_what_can_not_be_removed_after_a_signal_is_told(tmp_path, clock):
+    told = []
+    progress = Progress()
+    progress.say = told.append
+    stopped = Behaviour(faults={("turn", 1): signalled(signal.SIGINT)}, unremovable="docker can't remove x")
+    engines = platforms(clock, bare=Behaviour(), docker=stopped)
+    asked = task(tmp_path)
+    with pytest.raises(Interrupted):
+        measure_block(asked, engines, progress=progress, clock=clock)
+    assert told == ["Warning: docker can't remove x"]
+    assert set(aside(asked, "interrupted")) == {"bare", "docker"}
+
+
 def test_the_reason_names_the_signal(tmp_path, clock):
     engines = platforms(clock, bare=Behaviour(faults={("turn", 1): signalled(signal.SIGTERM)}))
     with pytest.raises(Interrupted, match=r"The block was interrupted by SIGTERM\."):

@@ -32,7 +32,9 @@ class Machine:
     cpus: int = 2
     asked: list[str] = field(default_factory=list)
 
-    def probe(self, engines: Iterable[str], *, apptainer_asked: bool, trial: bool = False) -> dict[str, Availability]:
+    def probe(
+        self, engines: Iterable[str], *, apptainer_asked: bool, trial: bool = False
+    ) -> dict[str, Availability]:
         """Stands for `tare.campaign.probing.probe`."""
         wanted = list(dict.fromkeys(engines))
         self.asked += wanted

@@ -12,6 +12,7 @@ import pytest
 from tare.records import store
 from tests.workflow.conftest import Project
 
+pytestmark = pytest.mark.workflow
 Measured = Callable[[], Project]
 
 

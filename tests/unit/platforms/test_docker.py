@@ -122,7 +122,7 @@ def test_closing_leaves_no_descriptor_and_may_be_done_twice(launch):
         handle.close()
     assert daemon.container.calls[-1] == ("remove", {"force": True, "v": True})
     daemon.theirs.close()
-    assert set(os.listdir("/proc/self/fd")) == before
+    assert set(os.listdir("/proc/self/fd")) <= before
 
 
 def test_closing_ends_the_channel_though_the_daemon_hangs(started):
@@ -176,7 +176,7 @@ def test_a_container_that_does_not_start_is_removed(launch, removal):
     with pytest.raises(docker.errors.APIError, match="400"):
         ContainerHandle(daemon, launch, container_settings(launch, "tare/host:1", "0:0"))
     assert daemon.container.calls[-1][0] == "remove"
-    assert set(os.listdir("/proc/self/fd")) == before
+    assert set(os.listdir("/proc/self/fd")) <= before
     daemon.theirs.close()
 
 
@@ -185,7 +185,7 @@ def test_a_container_that_can_not_be_made_leaves_no_descriptor(launch):
     before = set(os.listdir("/proc/self/fd"))
     with pytest.raises(requests.exceptions.ConnectionError):
         ContainerHandle(daemon, launch, container_settings(launch, "tare/host:1", "0:0"))
-    assert set(os.listdir("/proc/self/fd")) == before
+    assert set(os.listdir("/proc/self/fd")) <= before
     daemon.theirs.close()
 
 

@@ -113,7 +113,7 @@ class Started:
 
     def python(self) -> int:
         """The worker's own process, as the host sees it."""
-        (pid,) = [pid for pid in self.processes() if "python" in _program(pid)]
+        (pid,) = [pid for pid in self.processes() if "python" in program(pid)]
         return pid
 
 
@@ -166,7 +166,7 @@ def start(platform, engine, tmp_path) -> Iterator[Callable[..., Started]]:
 
 def leftovers(engine: str, token: str) -> list[str]:
     """Processes and containers that carry this token."""
-    return [*(f"process {pid}: {_program(pid)}" for pid in processes(token)), *containers(engine, token)]
+    return [*(f"process {pid}: {program(pid)}" for pid in processes(token)), *containers(engine, token)]
 
 
 def processes(token: str) -> list[int]:
@@ -199,7 +199,8 @@ def containers(engine: str, token: str = "") -> list[str]:
     return []
 
 
-def _program(pid: int) -> str:
+def program(pid: int) -> str:
+    """The name of the program that a process runs; empty where it is gone."""
     try:
         return Path(f"/proc/{pid}/exe").readlink().name
     except OSError:

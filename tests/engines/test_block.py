@@ -1,6 +1,7 @@
 """A short block of the real worker, through `measure_block`, on each engine: measured, attested, recorded, gone."""
 
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from tare.data import digits
 from tare.measure import locks
 from tare.measure.block import Progress, measure_block
 from tare.records import store
-from tests.engines.conftest import ENGINES, containers, processes, usable
+from tests.engines.conftest import ENGINES, containers, processes, program, usable
 from tests.unit.simulated import task
 
 pytestmark = pytest.mark.engine
@@ -27,15 +28,20 @@ class Killing(Progress):
     def round(self, done, most, elapsed_s):
         if done == 2:
             for pid in processes(self.tokens[self.environment]):
-                if "python" in os.readlink(f"/proc/{pid}/exe"):
+                if "python" in program(pid):
                     os.kill(pid, 9)
 
 
-@pytest.fixture
-def data(tmp_path):
-    path = tmp_path / "digits.npz"
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "digits.npz"
     digits.write(path)
     return path
+
+
+@pytest.fixture
+def data(prepared, tmp_path):
+    return shutil.copy(prepared, tmp_path / "digits.npz")
 
 
 @pytest.mark.parametrize("engine", [name for name in ENGINES if name != "bare"])

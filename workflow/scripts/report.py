@@ -21,5 +21,7 @@ with running(snakemake.log[0]):
         runs=pd.read_parquet(snakemake.input.runs),
         plan=plan,
         records=list(current_records(study_dir, plan)),
+        superseded=len(list((study_dir / "superseded").glob("*/*/*.json"))),
+        interrupted=len(list((study_dir / "interrupted").glob("*/*/*.json"))),
         figures_svg={Path(p).stem: Path(p).read_text(encoding="utf-8") for p in snakemake.input.figures},
     )

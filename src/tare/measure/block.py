@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import shutil
@@ -29,6 +30,10 @@ from tare.worker import evidence, launch
 
 # What evaluating, stopping and writing take at the end of a block, in seconds, kept free of rounds.
 _ENDING_S = 1.0
+# The first step after a pause is another thing than steady training, so it is not timed.
+_SETTLING_STEPS = 1
+# How long a turn of a sequential run takes at least, in seconds.
+_LONG_TURN_S = 2.0
 
 
 class Interrupted(RuntimeError):
@@ -70,8 +75,16 @@ def measure_block(
     progress = progress or Progress()
     campaign = locks.campaign()
     sweep(platforms, campaign)
+    block_id = secrets.token_hex(8)
     runs = [
-        Run(task, environment, slot, platforms[environment.engine], f"{campaign}-{secrets.token_hex(4)}")
+        Run(
+            task,
+            environment,
+            slot,
+            platforms[environment.engine],
+            f"{campaign}-{secrets.token_hex(4)}",
+            block_id,
+        )
         for slot, environment in enumerate(task.environments)
     ]
     machine = host.describe()
@@ -134,7 +147,9 @@ def _lockstep(
     progress.doing("warming up")
     for run in runs:
         _attempt(run, run.warm_up)
-    _rounds(task, [run for run in runs if run.alive], begun + task.seconds, 1, progress, clock)
+    alive = [run for run in runs if run.alive]
+    if alive:
+        _rounds(task, alive, _steps(task, alive), begun + task.seconds, progress, clock)
     progress.doing("testing what was learned")
     for run in runs:
         _attempt(run, run.finish)
@@ -145,34 +160,43 @@ def _sequential(
 ) -> None:
     outside = evidence.collect(launch.inherited_variables())
     share_s = task.seconds / len(runs)
-    for index, run in enumerate(runs):
+    steps = None
+    for run in runs:
+        # From its own start on: what one run leaves of its share is not the next one's, so that all take as many turns.
+        deadline = clock() + share_s
         progress.doing(f"{run.name}: starting the worker")
         _attempt(run, run.start)
         _attempt(run, lambda run=run: run.become_ready(outside))  # type: ignore[misc]
         progress.doing(f"{run.name}: warming up")
         _attempt(run, run.warm_up)
         progress.doing(run.name)
-        # One long series of steps: nothing comes between two turns, so that no step needs to settle.
-        _rounds(task, [run] if run.alive else [], begun + share_s * (index + 1), 0, progress, clock)
+        if run.alive:
+            # The same for all runs of the block. Long turns: between two of them the worker waits for a word.
+            steps = steps or _steps(task, [run], least_s=_LONG_TURN_S)
+            _rounds(task, [run], steps, deadline, progress, clock)
         _attempt(run, run.finish)
+
+
+def _steps(task: Task, runs: Sequence[Run], least_s: float = 0.0) -> int:
+    """Timed steps of a turn, by the later half of the warm-up."""
+    step_s = median(s for run in runs for s in run.warmup_s[len(run.warmup_s) // 2 :])
+    steps = steps_per_turn(task.study, step_s)
+    return steps if task.study.steps_per_turn else max(steps, math.ceil(least_s / step_s))
 
 
 def _rounds(
     task: Task,
     runs: Sequence[Run],
+    steps: int,
     deadline: float,
-    settle: int,
     progress: Progress,
     clock: Callable[[], float],
 ) -> None:
-    if not runs:
-        return
     study, begun = task.study, clock()
-    step_s = median(s for run in runs for s in run.warmup_s[len(run.warmup_s) // 2 :])
     take_turns(
         runs,
-        steps=steps_per_turn(study, step_s),
-        settle=settle,
+        steps=steps,
+        settle=_SETTLING_STEPS,
         min_rounds=study.rounds.min,
         max_rounds=study.rounds.max,
         deadline_t=deadline - _ENDING_S,

@@ -61,6 +61,7 @@ class Run:
     slot: int
     platform: Platform
     token: str
+    block_id: str = ""
     started_at: str = ""
     phases: dict[str, float] = field(default_factory=dict)
     warmup_s: list[float] = field(default_factory=list)
@@ -238,6 +239,7 @@ class Run:
             schedule=study.schedule,
             block=[environment.name for environment in task.environments],
             slot=self.slot,
+            block_id=self.block_id,
             seed=seed(study, task.repetition),
             started_at=self.started_at or datetime.now(UTC).isoformat(timespec="milliseconds"),
             items_per_step=task.cell.batch_size,

@@ -254,6 +254,12 @@ class Study(Model):
             by_name[environment.name] = environment
         for environment in values:
             _follow_baselines(environment, by_name)
+            again, baseline = f"{environment.baseline}-again", by_name[environment.baseline]
+            if environment.name == again and environment.options() != baseline.options():
+                raise ValueError(
+                    f"{again!r} means {baseline.name!r} a second time, but it has another engine or other options; "
+                    "give it another name"
+                )
         return values
 
     @model_validator(mode="after")

@@ -49,6 +49,10 @@ class Wave:
     environments: tuple[str, ...]
     repetitions: tuple[int, ...]
 
+    def __post_init__(self) -> None:
+        # by name: neither the order in the study's file nor that of the rows on disk makes another wave
+        object.__setattr__(self, "environments", tuple(sorted(self.environments)))
+
 
 @dataclass(frozen=True)
 class State:

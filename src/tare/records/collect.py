@@ -55,7 +55,8 @@ COLUMNS: dict[str, str] = {
 def row(record: Record, study_dir: Path) -> dict[str, Any]:
     """One run as a row of runs.parquet."""
     cell, metrics, phases = record.cell, record.metrics, record.phases
-    warm = phases.get("warm")
+    # until the network was built: from then on the workers of a block are served in turn
+    built = phases.get("model_built")
     return {
         "study": record.study,
         "cell": cell.name,
@@ -74,7 +75,7 @@ def row(record: Record, study_dir: Path) -> dict[str, Any]:
         "second_per_batch": record.second_per_batch,
         **metrics.model_dump(),
         "seed": record.seed,
-        "wait_s": warm - phases["requested"] if warm is not None and "requested" in phases else None,
+        "wait_s": built - phases["requested"] if built is not None and "requested" in phases else None,
         "started_at": record.started_at,
         "threads": record.threads,
         "framework_version": record.software.get(cell.framework, ""),
@@ -82,7 +83,7 @@ def row(record: Record, study_dir: Path) -> dict[str, Any]:
         "record": path_of(study_dir, cell.name, record.repetition, record.environment)
         .relative_to(study_dir)
         .as_posix(),
-        "noise": "",
+        "noise": "not judged",
     }
 
 

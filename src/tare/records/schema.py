@@ -110,6 +110,10 @@ class Record(Strict):
     schedule_reason: str = ""
     block: list[str] = Field(description="the environments of the block, in the order of their slots")
     slot: int = Field(ge=0)
+    block_id: str = Field(
+        default="",
+        description="random name of the measuring of this block; runs that share it were measured together",
+    )
     seed: int
     started_at: str = Field(description="wall clock when the run was requested, ISO 8601, UTC")
     items_per_step: int = Field(gt=0)

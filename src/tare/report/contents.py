@@ -87,6 +87,16 @@ def unmeasured(plan: pd.DataFrame) -> list[Unmeasured]:
     return found
 
 
+def set_aside(superseded: int, interrupted: int) -> str:
+    """A sentence on the records that are not in the tables; empty where there are none."""
+    said = []
+    if superseded:
+        said.append(f"{wording.count(superseded, 'record')} replaced by measuring again (in superseded/)")
+    if interrupted:
+        said.append(f"{wording.count(interrupted, 'run')} broken off (in interrupted/)")
+    return f"Not in the tables: {wording.listed(said)}." if said else ""
+
+
 def failed(records: Sequence[Record], runs: pd.DataFrame) -> list[Failed]:
     """Runs without a result."""
     paths = {(r.cell, r.environment, r.repetition): text(r.record) for r in runs.itertuples()}

@@ -32,6 +32,9 @@ def write(
     plan: pd.DataFrame,
     records: Sequence[Record],
     figures_svg: Mapping[str, str],
+    *,
+    superseded: int = 0,
+    interrupted: int = 0,
 ) -> None:
     """Write the report.
 
@@ -43,8 +46,11 @@ def write(
         plan: plan.csv as a frame.
         records: all records, in any order.
         figures_svg: content of the SVG files, `overhead` and `throughput`; one that is not there is left out.
+        superseded: how many records were replaced by newer ones.
+        interrupted: how many runs were broken off.
     """
-    write_atomically(path, render(study, overhead, runs, plan, records, figures_svg))
+    aside = {"superseded": superseded, "interrupted": interrupted}
+    write_atomically(path, render(study, overhead, runs, plan, records, figures_svg, **aside))
 
 
 def render(
@@ -54,6 +60,9 @@ def render(
     plan: pd.DataFrame,
     records: Sequence[Record],
     figures_svg: Mapping[str, str],
+    *,
+    superseded: int = 0,
+    interrupted: int = 0,
 ) -> str:
     """The report as text; see `write`."""
     ordered = sorted(records, key=lambda r: (natural(r.cell.name), r.repetition, r.slot, r.environment))
@@ -77,6 +86,7 @@ def render(
         "unmeasured": contents.unmeasured(plan),
         "missing": [line for line in lines if line.verdict == verdicts.MISSING],
         "failed": contents.failed(ordered, runs),
+        "set_aside": contents.set_aside(superseded, interrupted),
         "protocol": protocol.paragraphs(study, ordered, rows.metric_of(overhead)),
         "formula": protocol.formula(rows.metric_of(overhead)),
         "verdict_meanings": protocol.verdict_meanings(study),

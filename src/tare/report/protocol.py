@@ -12,16 +12,18 @@ from tare.stats.metrics import Metric
 
 _LOCKSTEP = (
     "All runs of a block are alive at once and take turns: one at a time trains a few steps while the "
-    "others wait idle. The order within a round is random. Each turn begins with an untimed step, so "
+    "others wait. The order within a round is random. Each turn begins with an untimed step, so "
     "that the switch itself is not counted. Two runs are compared round by round, and the median over "
-    "the rounds is what the block says: the machine's state of the moment is then the same for both."
+    "the rounds is what the block says: it tells of a typical step, for which the machine's state was "
+    "nearly the same in both, and leaves out stalls of a few rounds (where those matter a note says so)."
 )
 _SEQUENTIAL = (
-    "The runs of a block follow one another, each from start to end, and are compared by their means."
+    "The runs of a block follow one another, each from start to end, in turns of about 2 s that begin with an "
+    "untimed step, and are compared by their means."
 )
 _SETTINGS = {
     "quiet": "Settings: quiet. Memory, threads and garbage collection are set, the same in every "
-    "environment, so that equal processes are equally fast. An environment that makes page faults dearer "
+    "environment, so that equal processes are more nearly equally fast. An environment that makes page faults dearer "
     "looks better under them.",
     "default": "Settings: default. Memory, threads and garbage collection are left as the frameworks "
     "have them; equal processes then differ more, and intervals are wider.",
@@ -87,7 +89,10 @@ def verdict_meanings(study: Mapping[str, Any]) -> list[tuple[str, str]]:
             f"The 95 % interval excludes 0 but lies within the margin of {margin}: too small to matter.",
         ),
         (verdicts.EQUIVALENT, f"The 90 % interval lies within {margin} (two one-sided tests at 5 %)."),
-        (verdicts.INCONCLUSIVE, "None of these: more blocks are needed, the note says how many."),
+        (
+            verdicts.INCONCLUSIVE,
+            "None of these. The note says how many blocks would be needed if mean and spread stayed as they are.",
+        ),
         (verdicts.NOT_COMPARABLE, "Something differs that is not the environment; no estimate is made."),
         (verdicts.NOT_MEASURED, "The environment can't be used here; the note says why and what helps."),
         (verdicts.MISSING, "Planned, but there is no usable block yet."),

@@ -94,8 +94,8 @@ def _again(good: pd.DataFrame, baseline: str) -> list[str]:
     if not ends:
         return [*said, "At least 2 blocks are needed to say how finely this machine can be measured."]
     said.append(
-        f"The 95 % intervals reach up to {_percent(max(ends))} from 0: overheads larger than about that "
-        "can be told from none on this machine, with so many blocks."
+        f"The 95 % intervals reach up to {_percent(max(ends))} from 0: with so many blocks, an "
+        "overhead of about that size is told from none about half of the time on this machine."
     )
     wrong = sum(text(verdict) in _EXCLUDES_ZERO for verdict in good["verdict"])
     if wrong:

@@ -16,10 +16,19 @@ def is_number(value: Any) -> bool:
     return value is not None and not pd.isna(value)
 
 
+_MOST_DECIMALS = 4
+
+
 def decimals(*values: float) -> int:
-    """Decimals that percentages of this size are worth: 2 below 10, none above 100."""
+    """Decimals that percentages of this size are worth: 2 below 10, none above 100; more where one would round to 0.
+
+    An interval that excludes 0 must not be printed as one that begins at 0.
+    """
     largest = max((abs(value) for value in values), default=0.0)
-    return 2 if largest < 10 else 1 if largest < 100 else 0
+    places = 2 if largest < 10 else 1 if largest < 100 else 0
+    while places < _MOST_DECIMALS and any(value and not round(value, places) for value in values):
+        places += 1
+    return places
 
 
 def fixed(value: float, places: int) -> str:

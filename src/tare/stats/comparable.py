@@ -7,7 +7,7 @@ as another build of the framework or fewer CPUs, makes the two incomparable.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tare.records.schema import Record
@@ -75,9 +75,35 @@ def differences(pair: Pair) -> list[str]:
     return found
 
 
+def changes(runs: Sequence[Record]) -> list[str]:
+    """What changed from block to block in the runs of one environment, a phrase each.
+
+    An estimate over blocks of different software or machines would be one of nothing in particular.
+    """
+    seen: dict[str, list[str]] = {}
+    for run in runs:
+        values = {
+            **{f"software {key}": value for key, value in flat(run.software).items()},
+            **{f"resource {key}": value for key, value in flat(run.resources).items()},
+            **{f"host {key}": value for key, value in flat(run.host).items()},
+            **{f"engine {key}": run.platform.get(key) for key in ("version", "runtime", "storage_driver")},
+        }
+        for key, value in values.items():
+            kinds = seen.setdefault(key, [])
+            if _short(value) not in kinds:
+                kinds.append(_short(value))
+    return [
+        f"{key} changed between blocks of {runs[0].environment}: {', '.join(kinds[:MOST_DIFFERENCES])}"
+        for key, kinds in seen.items()
+        if len(kinds) > 1
+    ]
+
+
 def comparable(pairs: Iterable[Pair]) -> str:
-    """`yes`, or `not comparable: ` and what differs in any of the blocks, the first few of it."""
+    """`yes`, or `not comparable: ` and what differs within or between the blocks, the first few of it."""
+    pairs = list(pairs)
     found = list(dict.fromkeys(text for pair in pairs for text in differences(pair)))
+    found += changes([pair.baseline for pair in pairs]) + changes([pair.platform for pair in pairs])
     if not found:
         return "yes"
     more = f"; and {len(found) - MOST_DIFFERENCES} more" if len(found) > MOST_DIFFERENCES else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -14,7 +15,7 @@ from tare.stats import notes, table, verdicts
 from tare.stats.comparable import comparable
 from tare.stats.intervals import Estimate, estimate
 from tare.stats.metrics import Metric, named
-from tare.stats.pairs import Pair, log_time_ratio, pair_up
+from tare.stats.pairs import Pair, log_time_ratio, log_total_ratio, pair_up
 from tare.stats.planned import Key, Measured, Planned, read_plan, sort_records
 
 _NOTHING = Measured()
@@ -84,8 +85,35 @@ def compare(
         pairs=pairs,
         comparable=said,
         estimate=estimate(ratios, metric, level) if said == "yes" else None,
-        notes=_said_of_runs(planned, own, base, len(pairs), len(apart)),
+        notes=[
+            *(_stalls(pairs, metric) if said == "yes" else []),
+            *_said_of_runs(planned, own, base, len(pairs), len(apart)),
+        ],
     )
+
+
+# Confidence at which a difference between medians and totals is told: it is looked for in every row.
+_STALL_LEVEL = 0.99
+
+
+def _stalls(pairs: Sequence[Pair], metric: Metric) -> list[str]:
+    """A note where the median over rounds leaves out what total times show: stalls in some rounds of one side."""
+    both = [
+        (ratio, total)
+        for pair in pairs
+        if (ratio := log_time_ratio(pair)) is not None and (total := log_total_ratio(pair)) is not None
+    ]
+    if len(both) < 3:
+        return []
+    apart = estimate([total - ratio for ratio, total in both], metric, _STALL_LEVEL).interval_pct()
+    if apart is None or apart[0] <= 0 <= apart[1]:
+        return []
+    by_total = estimate([total for _, total in both], metric)
+    low, high = by_total.interval_pct() or (math.nan, math.nan)
+    return [
+        f"by total time the overhead is {by_total.pct:.2f} % [{low:.2f}, {high:.2f}]: some rounds were much slower "
+        "on one side, which the median over rounds leaves out"
+    ]
 
 
 def _needed(found: Estimate, margin_pct: float) -> str:

@@ -35,15 +35,11 @@ def step_s_by_round(run: Record) -> dict[int, float]:
 
 
 def measured_together(pair: Pair) -> bool:
-    """False for two lockstep runs whose turns lie apart in time, as when only one of them was measured again.
+    """False for two runs that come from different measurings of the block, as when a record was copied or restored.
 
-    Their rounds have the same numbers but were not next to each other, so they make no pair. A single turn
-    has no extent to judge by.
+    Their rounds have the same numbers but were not next to each other, so they make no pair.
     """
-    if not pair.lockstep or min(len(pair.baseline.turns), len(pair.platform.turns)) < 2:
-        return True
-    starts = [[turn.started_t for turn in run.turns] for run in (pair.baseline, pair.platform)]
-    return min(starts[0]) <= max(starts[1]) and min(starts[1]) <= max(starts[0])
+    return pair.baseline.block_id == pair.platform.block_id
 
 
 def log_time_ratio(pair: Pair) -> float | None:
@@ -55,14 +51,21 @@ def log_time_ratio(pair: Pair) -> float | None:
     Returns:
         None where the two share no round or were not measured together.
     """
+    if not measured_together(pair):
+        return None
     if not pair.lockstep:
-        baseline_s, platform_s = pair.baseline.second_per_batch, pair.platform.second_per_batch
-        return math.log(platform_s / baseline_s) if baseline_s and platform_s else None
+        return log_total_ratio(pair)
     baseline, platform = step_s_by_round(pair.baseline), step_s_by_round(pair.platform)
     shared = baseline.keys() & platform.keys()
-    if not shared or not measured_together(pair):
+    if not shared:
         return None
     return median(math.log(platform[number] / baseline[number]) for number in shared)
+
+
+def log_total_ratio(pair: Pair) -> float | None:
+    """Log of (platform's / baseline's) total time per step: moved by stalls of a few rounds, as the median is not."""
+    baseline_s, platform_s = pair.baseline.second_per_batch, pair.platform.second_per_batch
+    return math.log(platform_s / baseline_s) if baseline_s and platform_s else None
 
 
 def pair_up(baseline: Mapping[int, Record], platform: Mapping[int, Record]) -> tuple[list[Pair], list[Pair]]:

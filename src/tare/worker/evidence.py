@@ -89,6 +89,9 @@ def resources() -> dict[str, Any]:
         "cpus": sorted(os.sched_getaffinity(0)),
         "cpu_quota": cpu_quota(),
         "memory_limit_bytes": memory_limit_bytes(),
+        # an engine's daemon hands on its own, a shell the user's: `nice make run` must not pass for a slow bare
+        "nice": os.getpriority(os.PRIO_PROCESS, 0),
+        "scheduling_policy": os.sched_getscheduler(0),
         "memory_total_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
     }
 

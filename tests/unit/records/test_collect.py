@@ -19,13 +19,13 @@ def test_one_row_a_run_with_all_columns():
 
 
 def test_values_of_a_run_that_went_well():
-    made = record(step_s=0.02, rounds=4, steps_per_turn=2, phases={"requested": 10.0, "warm": 13.5})
+    made = record(step_s=0.02, rounds=4, steps_per_turn=2, phases={"requested": 10.0, "model_built": 13.5})
     row = table([made], STUDY).iloc[0]
     assert (row["turns"], row["steps"], row["status"], row["reason"]) == (4, 8, "ok", "")
     assert row["second_per_batch"] == pytest.approx(0.02)
     assert row["throughput_images_per_sec"] == pytest.approx(3200)
     assert (row["wait_s"], row["framework_version"], row["test_accuracy"]) == (3.5, "2.13.0+cpu", 0.94)
-    assert row["noise"] == ""
+    assert row["noise"] == "not judged"
 
 
 def test_a_run_without_a_result_has_its_reason_and_missing_values():

@@ -12,7 +12,7 @@ from tare.report import wording
     ("value", "expected"),
     [
         (1.234, "1.23"),
-        (-0.001, "0.00"),
+        (-0.001, "-0.001"),
         (-1.5, "-1.50"),
         (12.34, "12.3"),
         (250.4, "250"),
@@ -52,3 +52,9 @@ def test_sizes_lists_spans_and_sentences():
     assert (wording.span([3, 3]), wording.span([5, 3])) == ("3", "3 to 5")
     assert (wording.sentence("why"), wording.sentence("why."), wording.sentence("")) == ("why.", "why.", "")
     assert (wording.count(1, "run"), wording.count(0, "run")) == ("1 run", "0 runs")
+
+
+def test_an_interval_that_excludes_zero_is_not_printed_as_one_that_begins_there():
+    assert wording.interval(0.003, 1.2) == "[0.003, 1.200]"
+    assert wording.interval(-0.003, 2.6) == "[-0.003, 2.600]"
+    assert wording.interval(0.03, 12.0) == "[0.03, 12.00]"

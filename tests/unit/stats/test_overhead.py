@@ -10,7 +10,7 @@ import pytest
 
 from tare.stats import table
 from tare.stats.overhead import overhead
-from tests.unit.factory import SOFTWARE, plan, record, study
+from tests.unit.factory import SOFTWARE, plan, record, study, turn
 
 NO_DOCKER = ("docker does not answer", "Start it with `systemctl start docker`.")
 
@@ -238,8 +238,7 @@ def test_records_of_repetitions_that_are_no_longer_planned_are_not_used():
 
 def test_a_half_replaced_block_is_not_used():
     records, planned = quiet()
-    late = [t.model_copy(update={"started_t": t.started_t + 1000}) for t in records[1].turns]
-    records[1] = records[1].model_copy(update={"turns": late})
+    records[1] = records[1].model_copy(update={"block_id": "another day's"})
     found = row(run(records, planned))
     assert found["blocks"] == 5
     assert found["note"] == "1 block not used: the two runs were not measured side by side"
@@ -301,3 +300,43 @@ def test_clear_refusals():
         run(records, planned.drop(columns="baseline"))
     with pytest.raises(ValueError, match="margin_pct is 0"):
         run(records, planned, margin_pct=0)
+
+
+def test_blocks_of_different_software_are_not_one_estimate():
+    records, planned = quiet()
+    newer = [
+        r.model_copy(update={"software": {**r.software, "torch": "2.14.0"}}) if r.repetition > 3 else r
+        for r in records
+    ]
+    found = row(run(newer, planned))
+    assert found["verdict"] == "not comparable"
+    assert "software torch changed between blocks of bare: 2.13.0+cpu, 2.14.0" in found["comparable"]
+
+
+def test_blocks_of_different_machines_are_not_one_estimate():
+    records, planned = quiet()
+    moved = [
+        r.model_copy(update={"host": {**r.host, "kernel": "6.2"}}) if r.repetition == 1 else r
+        for r in records
+    ]
+    assert "host kernel changed between blocks" in row(run(moved, planned))["comparable"]
+
+
+def test_stalls_that_the_median_leaves_out_are_told():
+    steps = [0.01] * 9 + [0.03]
+    records, planned = study(factors={"bare": 1.0, "docker": 1.0}, repetitions=6)
+    stalled = [
+        r.model_copy(
+            update={
+                "turns": [
+                    turn([s], round=i)
+                    for i, s in enumerate(steps if r.environment == "docker" else [0.01] * 10)
+                ]
+            }
+        )
+        for r in records
+    ]
+    found = row(run(stalled, planned))
+    assert abs(found["estimate_pct"]) < 0.01
+    assert "by total time the overhead is 16.67 %" in found["note"]
+    assert "which the median over rounds leaves out" in found["note"]

@@ -48,9 +48,10 @@ def test_no_shared_round_no_number():
     assert log_time_ratio(Pair(one, other)) is None
 
 
-def test_runs_measured_at_different_times_make_no_lockstep_pair():
-    then = record(turns=[turn(round=r, started_t=100.0 + r) for r in range(4)])
-    now = record(environment="docker", turns=[turn(round=r, started_t=900.0 + r) for r in range(4)])
+@pytest.mark.parametrize("schedule", ["lockstep", "sequential"])
+def test_runs_of_different_measurings_of_a_block_make_no_pair(schedule):
+    then = record(schedule=schedule, block_id="monday")
+    now = record(schedule=schedule, block_id="tuesday", environment="docker")
     assert log_time_ratio(Pair(then, now)) is None
     assert pair_up({1: then}, {1: now}) == ([], [Pair(then, now)])
 

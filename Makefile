@@ -15,8 +15,7 @@ ACTIVE := PATH="$(BIN):$$PATH"
 
 # Apptainer's environments are measured where its program is, as Snakemake's own flag asks.
 DEPLOYMENT := $(if $(shell command -v apptainer || command -v singularity),--sdm apptainer)
-# What ARGS says about the study holds for its summary too; there is none where nothing was measured.
-SUMMARY := $(patsubst study=%,%,$(filter study=%,$(ARGS))) $(patsubst results=%,--results %,$(filter results=%,$(ARGS)))
+# there is no summary where nothing was measured
 NO_RUN := $(filter -n -np --dry-run --dryrun --dag --rulegraph --filegraph --lint --report -h --help,$(ARGS))
 
 .PHONY: help
@@ -31,7 +30,7 @@ help: ## list what there is
 .PHONY: run
 run: setup ## measure the quick study, or another: make run ARGS='--config study=NAME'
 	@$(ACTIVE) snakemake --cores all --quiet rules host progress $(DEPLOYMENT) $(ARGS)
-	$(if $(NO_RUN),,@$(ACTIVE) tare summary $(SUMMARY))
+	$(if $(NO_RUN),,@$(ACTIVE) tare summary --last)
 
 .PHONY: test
 test: setup-dev ## run the tests

@@ -5,7 +5,7 @@ from tare.campaign.session import open_session
 # ---- configuration -------------------------------------------------------------------------------------------------
 
 
-configfile: "config/config.yaml"
+configfile: workflow.source_path("config/config.yaml")
 
 
 # Reads the study and its plan. Changes nothing: the run begins when the graph of jobs is built (Session.begin).

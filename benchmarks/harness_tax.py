@@ -129,6 +129,8 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, default=20, help="pairs of fresh processes (20)")
     parser.add_argument("--rounds", type=int, default=60, help="rounds of a session (60)")
     arguments = parser.parse_args()
+    if arguments.sessions < 2 or arguments.rounds < 1:
+        parser.error("an interval needs at least 2 sessions, and a session at least 1 round")
     with (
         tempfile.TemporaryDirectory() as folder,
         locks.Lock(locks.host_lock_path(), "This machine", "benchmarks/harness_tax.py") as lock,
@@ -139,7 +141,11 @@ def main() -> None:
         logs = []
         for number in range(arguments.sessions):
             logs.append(session(data, arguments.rounds, number))
-            print(f"session {number + 1}: {100 * math.expm1(logs[-1]):+.2f} %", file=sys.stderr, flush=True)
+            print(
+                f"session {number + 1}: worker {100 * math.expm1(logs[-1]):+.2f} % slower than by hand",
+                file=sys.stderr,
+                flush=True,
+            )
     mean = statistics.mean(logs)
     half = stats.t.ppf(0.975, len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
     low, middle, high = (math.exp(mean + d) for d in (-half, 0, half))

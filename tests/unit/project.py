@@ -65,9 +65,9 @@ class Project:
         """One call's view."""
         return look({"study": "small", **config}, self.root, apptainer_asked=apptainer_asked)
 
-    def begin(self, **config: Any) -> Campaign:
+    def begin(self, *, apptainer_asked: bool = True, **config: Any) -> Campaign:
         """Plan and study as a real run freezes them."""
-        campaign = self.look(**config)
+        campaign = self.look(apptainer_asked=apptainer_asked, **config)
         freeze.begin(campaign, say=lambda sentence: None).release()
         return campaign
 

@@ -80,7 +80,7 @@ def test_ctrl_c_keeps_what_was_measured_and_leaves_nothing(long: Project) -> Non
     assert {json.loads(path.read_text())["status"] for path in kept} == {"interrupted"}
     shorten(long)
     dry = long.snakemake("-n")
-    assert "1 interrupted blocks are measured again whole." in dry.stderr
+    assert "Interrupted, to be measured again whole: 1 block." in dry.stderr
     long.snakemake("--until", "measure_1")
     assert len(long.started_at()) == 4
 
@@ -166,7 +166,7 @@ def test_a_record_that_is_damaged_is_measured_again(measured: Measured) -> None:
     project = measured()
     before = project.started_at()
     project.record(1, "bare").write_text('{"status": "ok", "spec_ha')
-    assert "1 blocks with damaged records are measured again." in project.snakemake("-n").stderr
+    assert "With damaged records, to be measured again: 1 block." in project.snakemake("-n").stderr
     project.snakemake("--until", "measure_1")
     after = project.started_at()
     assert {name.split("/")[1] for name in after if before.get(name) != after[name]} == {"1"}

@@ -18,8 +18,8 @@ Measured = Callable[[], Project]
 
 def test_a_dry_run_prints_the_plan_on_stderr_and_writes_nothing(project: Project) -> None:
     done = project.snakemake("-n")
-    assert "Study tiny: 1 cells, 2 blocks, 4 runs in bare, again." in done.stderr
-    assert "To be measured now: 2 blocks, 4 runs, at most about 10 s." in done.stderr
+    assert "Study tiny: 1 cell, 2 blocks, 4 runs in bare, again." in done.stderr
+    assert "To be measured now: 2 blocks, 4 runs, about 10 s." in done.stderr
     assert "Study tiny" not in done.stdout
     assert not (project.folder / "results").exists()
 
@@ -167,7 +167,7 @@ def test_a_study_that_asks_for_something_else_is_measured_again(measured: Measur
     before = project.started_at()
     project.write_study(settings="default")
     dry = project.snakemake("-n")
-    assert "2 blocks are measured again because the study asks for something else of them now" in dry.stderr
+    assert "Measured again because the study asks for something else of them now: 2 blocks" in dry.stderr
     assert project.started_at() == before
     project.snakemake("--until", "measure_1")
     after = project.started_at()

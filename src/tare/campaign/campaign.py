@@ -23,6 +23,7 @@ from tare.plan.specification import threads, usable_cpus
 from tare.plan.study import Environment, Study, load
 from tare.plan.table import Refusal, State
 from tare.platforms import Availability
+from tare.records import store
 
 # What a block waits for when the study was begun with more threads than this process has CPUs.
 _CPUS = "CPUs"
@@ -104,11 +105,13 @@ class Campaign:
 
     def wanted(self, state: BlockState) -> bool:
         """Whether this call is to measure the block, were everything there that it needs."""
-        options = self.options
-        if options.only and not any(fnmatchcase(state.block.cell, pattern) for pattern in options.only):
-            return False
-        again = options.redo or (options.retry_failed and state.status is Status.FAILED)
-        return again or not state.status.finished
+        again = self.options.redo or (self.options.retry_failed and state.status is Status.FAILED)
+        return self.selected(state) and (again or not state.status.finished)
+
+    def selected(self, state: BlockState) -> bool:
+        """Whether `only` lets this call measure the block."""
+        only = self.options.only
+        return not only or any(fnmatchcase(state.block.cell, pattern) for pattern in only)
 
     def obstacles(self, state: BlockState) -> list[str]:
         """What the block needs that is not there now: keys of `down`."""
@@ -129,15 +132,24 @@ def look(config: Mapping[str, Any], root: Path, *, apptainer_asked: bool) -> Cam
     options = call_options.parse(config, root)
     study = load(options.study_file)
     plan_file = options.results / study.name / "plan.csv"
-    if plan_file.exists():
+    if not plan_file.exists():
+        campaign = _begin(options, study, apptainer_asked)
+    elif _binds(plan_file):
         campaign = _continue(options, study, plan_file, apptainer_asked)
     else:
-        campaign = _begin(options, study, apptainer_asked)
+        on_disk = plan_file.read_bytes().decode("utf-8", "replace")
+        campaign = replace(_begin(options, study, apptainer_asked), plan_text_on_disk=on_disk)
     unmatched = table.patterns_without_match(options.only, campaign.plan)
     if unmatched:
         names = table.cell_names(campaign.plan)
         raise StudyError(f"--config only={unmatched[0]}: no cell has that name{nearest(unmatched[0], names)}")
     return campaign
+
+
+def _binds(plan_file: Path) -> bool:
+    """Whether the environments are frozen: not if some could not be used and nothing was measured without them yet."""
+    refused = table.state_of(table.read(plan_file)).refused
+    return not refused or any(store.scan(plan_file.parent))
 
 
 def _begin(options: Options, study: Study, apptainer_asked: bool) -> Campaign:

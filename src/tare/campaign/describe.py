@@ -9,33 +9,38 @@ from tare.campaign.job import duration
 from tare.campaign.state import Status
 
 
-def plan_text(campaign: Campaign) -> str:
-    """How many cells, blocks, runs; what is left of them, how long it may take, what can't be measured."""
+def plan_text(campaign: Campaign, forced: int = 0) -> str:
+    """How many cells, blocks, runs; what is left of them, how long it may take, what can't be measured.
+
+    Args:
+        forced: finished blocks that Snakemake was told to make again.
+    """
     plan, study = campaign.plan, campaign.study
     measured = plan[plan["status"] == "measure"]
     todo = campaign.to_measure
     runs = sum(len(state.paths) for state in todo)
     names = [e.name for e in study.environments if e.name in set(measured["environment"])]
-    names = [e.name for e in study.environments if e.name in set(measured["environment"])]
     lines = [
-        f"Study {study.name}: {plan['cell'].nunique()} cells, {len(campaign.states)} blocks, "
-        f"{len(measured)} runs in {', '.join(names) or 'no environment'}."
+        f"Study {study.name}: {_counted(plan['cell'].nunique(), 'cell')}, {_blocks(len(campaign.states))}, "
+        f"{_counted(len(measured), 'run')} in {', '.join(names) or 'no environment'}."
     ]
     if todo:
         left = duration(campaign.most_seconds_left)
-        lines.append(f"To be measured now: {len(todo)} blocks, {runs} runs, at most about {left}.")
-    else:
+        lines.append(f"To be measured now: {_blocks(len(todo))}, {_counted(runs, 'run')}, about {left}.")
+    elif not forced:
         lines.append("Nothing is to be measured now.")
+    if forced:
+        lines.append(f"Measured again since Snakemake was told to: {_blocks(forced)}.")
     why = Counter(state.status for state in todo)
     if why[Status.STALE]:
         lines.append(
-            f"{why[Status.STALE]} blocks are measured again because the study asks for something else of "
-            "them now; the old records go to superseded/."
+            f"Measured again because the study asks for something else of them now: {_blocks(why[Status.STALE])}; "
+            "the old records go to superseded/."
         )
     if why[Status.INTERRUPTED]:
-        lines.append(f"{why[Status.INTERRUPTED]} interrupted blocks are measured again whole.")
+        lines.append(f"Interrupted, to be measured again whole: {_blocks(why[Status.INTERRUPTED])}.")
     if why[Status.UNREADABLE]:
-        lines.append(f"{why[Status.UNREADABLE]} blocks with damaged records are measured again.")
+        lines.append(f"With damaged records, to be measured again: {_blocks(why[Status.UNREADABLE])}.")
     return "\n".join(lines + [f"{text}." for text in not_measured(campaign)] + waiting(campaign))
 
 
@@ -52,9 +57,22 @@ def not_measured(campaign: Campaign) -> list[str]:
         where = "" if len(names) == all_cells else f" in {', '.join(sorted(names))}"
         environments_of.setdefault((where, reason, remedy), []).append(environment)
     return [
-        f"Not measured: {', '.join(names)}{where}: {_why(reason, remedy)}"
+        f"Not measured: {', '.join(names)}{where}: {_why(reason, remedy)}{_later(campaign, where, names)}"
         for (where, reason, remedy), names in environments_of.items()
     ]
+
+
+def _later(campaign: Campaign, where: str, names: list[str]) -> str:
+    """How an environment that was not there when the study was begun comes into it."""
+    return f"; then --config add={','.join(names)} adds it" if campaign.began and not where else ""
+
+
+def _blocks(count: int) -> str:
+    return _counted(count, "block")
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def waiting(campaign: Campaign) -> list[str]:

@@ -14,6 +14,9 @@ from tare.plan import table
 from tare.plan.errors import StudyError
 from tare.plan.study import Study, parse
 
+# In the folder that Snakemake was called in: what it was called for, for `tare summary --last`.
+_LAST = Path(".snakemake") / "tare-last.json"
+
 
 def begin(campaign: Campaign, say: Callable[[str], None]) -> Lock:
     """Take the study's lock and write plan and study; returns the lock, to be kept as long as the run lasts.
@@ -34,7 +37,9 @@ def begin(campaign: Campaign, say: Callable[[str], None]) -> Lock:
                 "start it again."
             )
         table.write(campaign.plan_file, campaign.plan)
-        table.write_if_changed(campaign.study_file, campaign.study.model_dump_json(indent=1) + "\n")
+        table.write_if_changed(campaign.study_file, _text(campaign.study))
+        called = {"study": str(campaign.options.study_file), "results": str(campaign.options.results)}
+        table.write_if_changed(_LAST, json.dumps(called))
     except StudyError:
         lock.release()
         raise
@@ -43,6 +48,32 @@ def begin(campaign: Campaign, say: Callable[[str], None]) -> Lock:
         where = error.filename or campaign.study_dir
         raise StudyError(f"{where}: {error.strerror or error}; results can't be written.") from error
     return lock
+
+
+def outdated(campaign: Campaign) -> bool:
+    """Whether plan or study are other now than when they were last run."""
+    try:
+        study = campaign.study_file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return True
+    return (study, campaign.plan_text_on_disk) != (_text(campaign.study), table.to_text(campaign.plan))
+
+
+def last(folder: Path) -> dict[str, str]:
+    """The options `study` and `results` of the last real run in a folder.
+
+    Raises:
+        StudyError: there was none.
+    """
+    try:
+        content: dict[str, str] = json.loads((folder / _LAST).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise StudyError(f"Snakemake was not run in {folder} yet; `make run` runs it.") from error
+    return content
+
+
+def _text(study: Study) -> str:
+    return study.model_dump_json(indent=1) + "\n"
 
 
 def read(study_dir: Path) -> tuple[Study, pd.DataFrame]:

@@ -13,7 +13,7 @@ from tare.campaign import freeze
 from tare.campaign.probing import probe
 from tare.campaign.state import state
 from tare.measure import locks
-from tare.measure.block import Progress, measure_block
+from tare.measure.block import Interrupted, Progress, measure_block, signals_interrupt
 from tare.measure.run import Task
 from tare.plan.errors import StudyError
 from tare.plan.matrix import cells
@@ -52,7 +52,14 @@ def measure(
     progress = TerminalProgress(f"{cell}, repetition {repetition}", place)
     lock = locks.Lock(locks.host_lock_path(), "This machine", f"measuring in {study_dir}")
     with lock:
-        lock.acquire(wait=wait, say=progress.say)
+        try:
+            with signals_interrupt():
+                lock.acquire(wait=wait, say=progress.say)
+        except (KeyboardInterrupt, Interrupted):
+            # What another process wrote meanwhile is not to be removed as the outputs of a failed job.
+            if state(study_dir, block).status.finished:
+                return []
+            raise Interrupted("Waiting for this machine was interrupted.") from None
         # Looked at under the lock: another run may have measured it while this one waited.
         if state(study_dir, block).status.finished and not again:
             progress.say(f"{cell}, repetition {repetition}: measured already.")
@@ -99,7 +106,7 @@ class TerminalProgress(Progress):
     def say(self, sentence: str) -> None:
         """Print a sentence on a line of its own."""
         self._clear()
-        print(sentence, file=self._out, flush=True)
+        self._write(f"{sentence}\n")
 
     def ended(self, records: list[Record]) -> None:
         """Print the block's line, and a line for each run that failed."""
@@ -122,13 +129,19 @@ class TerminalProgress(Progress):
         if self._terminal:
             line = f"{self._head()}: {what}"[:110]
             self._clear()
-            self._out.write(line)
-            self._out.flush()
+            self._write(line)
             self._shown = len(line)
+
+    def _write(self, text: str) -> None:
+        try:
+            self._out.write(text)
+            self._out.flush()
+        except (OSError, ValueError):
+            pass  # the terminal is gone; what is measured must not go with it
 
     def _clear(self) -> None:
         if self._shown:
-            self._out.write("\r" + " " * self._shown + "\r")
+            self._write("\r" + " " * self._shown + "\r")
             self._shown = 0
 
 

@@ -38,7 +38,8 @@ def running(log: str) -> Iterator[None]:
         _say(str(error), log)
         sys.exit(1)
     except OSError as error:
-        _say(f"{error.filename or 'A file'} can't be written or read: {error.strerror or error}.", log)
+        where = error.filename or f"A file beside {Path(log).parent}"
+        _say(f"{where} can't be written or read: {error.strerror or error}. Mend that, then run again.", log)
         sys.exit(1)
     except Exception as error:
         _say(f"A fault in Tare ({type(error).__name__}: {error}); the details are in {log}.", log)
@@ -46,9 +47,13 @@ def running(log: str) -> Iterator[None]:
 
 
 def _say(sentence: str, log: str) -> None:
-    print(f"Tare: {sentence}", file=sys.stderr, flush=True)
+    # One of the two may be just what brought us here: a full disk, or a terminal that is gone.
     try:
         Path(log).parent.mkdir(parents=True, exist_ok=True)
         Path(log).write_text(f"{sentence}\n\n{traceback.format_exc()}", encoding="utf-8")
     except OSError:
-        pass  # a full disk is just what may have brought us here; the sentence is on the terminal
+        pass
+    try:
+        print(f"Tare: {sentence}", file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        pass

@@ -52,7 +52,7 @@ class Session:
         self._number = {id(s): n for n, s in enumerate(self.campaign.to_measure, start=1)}
         self._begun = False
         self._lock: Lock | None = None
-        self._forced: frozenset[str] = frozenset()
+        self._forced: frozenset[tuple[str, int]] = frozenset()
         self._since = time.time()
 
     @property
@@ -117,7 +117,7 @@ class Session:
         if state is None:
             return False
         asked = id(state) in self._number and state.status.finished
-        return asked or any(str(path) in self._forced for path in state.paths)
+        return asked or (state.block.cell, state.block.repetition) in self._forced
 
     def _state(self, wildcards: Any) -> BlockState | None:
         return self._by_block.get((str(wildcards.cell), int(wildcards.repetition)))
@@ -133,11 +133,15 @@ class Session:
             (c, r): group.name for group in self.groups for c in group.cells for r in group.repetitions
         }
         self._forced = frozenset(
-            path
+            (state.block.cell, state.block.repetition)
             for path, state in self._by_record.items()
-            if settings.forceall
-            or path in dag.forcefiles
-            or rule_of[state.block.cell, state.block.repetition] in rules
+            # `only` limits what is measured, also under --forceall
+            if self.campaign.selected(state)
+            and (
+                settings.forceall
+                or path in dag.forcefiles
+                or rule_of[state.block.cell, state.block.repetition] in rules
+            )
         )
         # What Snakemake takes for finished since its files are there, but Tare does not.
         dag.forcefiles.update(
@@ -145,7 +149,8 @@ class Session:
         )
         if self._workflow.execution_settings is None:
             return  # --dag, --summary and the like
-        say(plan_text(self.campaign))
+        coming = {(s.block.cell, s.block.repetition) for s in self.campaign.to_measure}
+        say(plan_text(self.campaign, forced=len(self._forced - coming)))
         if not (self._workflow.dryrun or self._workflow.touch):
             try:
                 self._take_over()
@@ -170,7 +175,10 @@ def _group_key(state: BlockState) -> tuple[int, tuple[str, ...]]:
 
 def say(text: str) -> None:
     """Print for the user; standard output belongs to --dag and its like."""
-    print(text, file=sys.stderr, flush=True)
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        pass  # nobody listens; that is no reason not to measure
 
 
 def open_session(workflow: Any, config: Mapping[str, Any], root: str | Path) -> Session:

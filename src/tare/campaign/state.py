@@ -50,31 +50,36 @@ def states(study_dir: Path, plan: pd.DataFrame) -> list[BlockState]:
 def state(study_dir: Path, block: Block) -> BlockState:
     """The state of one block."""
     paths = tuple(store.path_of(study_dir, block.cell, block.repetition, name) for name in block.environments)
-    found = {_status(path, spec_hash) for path, spec_hash in zip(paths, block.spec_hashes, strict=True)}
+    seen = [_look(path, spec_hash) for path, spec_hash in zip(paths, block.spec_hashes, strict=True)]
+    found = {status for status, _ in seen}
     # the worst of the runs decides
     order = (Status.UNREADABLE, Status.STALE, Status.INTERRUPTED, Status.MISSING, Status.FAILED, Status.DONE)
     worst = next(status for status in order if status in found)
+    if worst.finished and len({block_id for _, block_id in seen}) > 1:
+        # records of two measurings, as a crash between their renames leaves them: no comparison can be made of it
+        worst = Status.INTERRUPTED
     if worst is Status.MISSING and (study_dir / "interrupted" / block.cell / str(block.repetition)).is_dir():
         worst = Status.INTERRUPTED
     return BlockState(block, paths, worst)
 
 
-def _status(path: Path, spec_hash: str) -> Status:
-    # Two keys are all that is needed, so the record is not validated here: a plan may have thousands.
+def _look(path: Path, spec_hash: str) -> tuple[Status, str]:
+    """A record's status, and which measuring of its block it comes from."""
+    # Three keys are all that is needed, so the record is not validated here: a plan may have thousands.
     try:
         content = json.loads(path.read_bytes())
-        status, found = content["status"], content["spec_hash"]
+        status, found, block_id = content["status"], content["spec_hash"], str(content.get("block_id", ""))
     except FileNotFoundError:
-        return Status.MISSING
-    except (OSError, ValueError, KeyError, TypeError):
-        return Status.UNREADABLE
+        return Status.MISSING, ""
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return Status.UNREADABLE, ""
     if status not in get_args(RecordStatus):
-        return Status.UNREADABLE
+        return Status.UNREADABLE, block_id
     if found != spec_hash:
-        return Status.STALE
+        return Status.STALE, block_id
     if status == "interrupted":
-        return Status.INTERRUPTED
-    return Status.DONE if status == "ok" else Status.FAILED
+        return Status.INTERRUPTED, block_id
+    return (Status.DONE if status == "ok" else Status.FAILED), block_id
 
 
 def current_records(study_dir: Path, plan: pd.DataFrame) -> Iterator[Record]:

@@ -44,6 +44,10 @@ def parser() -> argparse.ArgumentParser:
         command.add_argument(
             "--results", type=Path, help="folder of all results (config/config.yaml's, or results)"
         )
+        if name == "summary":
+            command.add_argument(
+                "--last", action="store_true", help="the study that Snakemake was last called for"
+            )
         command.set_defaults(run=run)
     return top
 

@@ -18,6 +18,8 @@ from tare.records import store
 
 def _campaign(arguments: Namespace) -> Campaign:
     given = {"study": arguments.study, "results": arguments.results}
+    if getattr(arguments, "last", False):
+        given = freeze.last(Path.cwd())
     config = {
         **configured(Path.cwd()),
         **{key: str(value) for key, value in given.items() if value is not None},
@@ -41,7 +43,7 @@ def status(arguments: Namespace) -> int:
         return 0
     counts = status_counts(campaign)
     said = ", ".join(f"{count} {name}" for name, count in counts.items() if count or name == "done")
-    left = f"; at most about {duration(campaign.most_seconds_left)} left" if campaign.to_measure else ""
+    left = f"; about {duration(campaign.most_seconds_left)} left" if campaign.to_measure else ""
     print(f"Study {campaign.study.name}: of {len(campaign.states)} blocks {said}{left}.")
     failed = _failures(campaign)
     for line in [*(f"{sentence}." for sentence in not_measured(campaign)), *waiting(campaign), *failed]:
@@ -73,6 +75,13 @@ def summary(arguments: Namespace) -> int:
         raise StudyError(f"{overhead_file} is not there yet; `make run` or `snakemake --cores all` makes it.")
     freeze.read(campaign.study_dir)
     print(text.summary(read_overhead(overhead_file)))
+    unfinished = sum(not state.status.finished for state in campaign.states)
+    if unfinished:
+        print(
+            f"Of {len(campaign.states)} blocks {unfinished} are not measured yet, or not as the study asks now."
+        )
+    if freeze.outdated(campaign):
+        print("The study was changed since this table was made; `snakemake --cores all` makes it anew.")
     failed = _failures(campaign)
     for line in failed:
         print(line)

@@ -90,8 +90,8 @@ def measure_block(
     machine = host.describe()
     before = host.load()
     begun = clock()
-    reason = ""
-    with _signals() as signals:
+    reason, fault = "", None
+    with signals_interrupt() as signals:
         try:
             try:
                 measure = _lockstep if task.study.schedule == "lockstep" else _sequential
@@ -101,6 +101,9 @@ def measure_block(
                 signals.interrupt = False
         except (KeyboardInterrupt, Interrupted) as stop:
             reason = str(stop) or "The block was interrupted."
+        except Exception as error:
+            # A disk that is full, or a fault of Tare's own: what was measured is kept all the same.
+            fault, reason = error, f"Measuring broke off: {type(error).__name__}: {error}."
         finally:
             troubles = _discard(runs)
         if reason:
@@ -112,6 +115,8 @@ def measure_block(
     for trouble in troubles:
         # No failure of the block: it is measured, and the next sweep removes what was left.
         progress.say(f"Warning: {trouble}")
+    if fault is not None:
+        raise fault
     if reason:
         raise Interrupted(reason)
     return records
@@ -274,8 +279,8 @@ class _Signals:
 
 
 @contextmanager
-def _signals() -> Iterator[_Signals]:
-    """Handle signals while a block is measured. They reach the main thread only."""
+def signals_interrupt() -> Iterator[_Signals]:
+    """Turn the first signal that asks to end into `Interrupted`. Signals reach the main thread only."""
     handler = _Signals()
     before: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():

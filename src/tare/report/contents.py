@@ -48,7 +48,9 @@ def progress(plan: pd.DataFrame, runs: pd.DataFrame) -> str:
     if not len(runs):
         return f"Nothing has been measured yet: {wording.count(planned, 'run')} planned."
     failed = f", {bad} without a result" if bad else ""
-    return f"{done} of {wording.count(planned, 'run')} measured{failed}."
+    absent = int((plan["status"] == "unusable").sum())
+    beside = f"; {absent} more that were asked for can't be measured here" if absent else ""
+    return f"{done} of {wording.count(planned, 'run')} measured{failed}{beside}."
 
 
 def period(records: Sequence[Record]) -> str:

@@ -98,7 +98,7 @@ def footer(overhead: pd.DataFrame, found: Sequence[Entry], margin_pct: float) ->
         metric = rows.metric_of(overhead).title.lower()
         said.append(
             f"Mark: estimate in {metric}; bar: 95 % t interval over n blocks; "
-            f"grey band: margin, ±{margin_pct:g} %."
+            f"grey band: margin, ±{margin_pct:g} %; arrow: the interval goes on."
         )
     else:
         said.append(rows.nothing(overhead))

@@ -48,6 +48,10 @@ def paragraphs(study: Mapping[str, Any], records: Sequence[Record], metric: Metr
         else []
     )
     said += _amount(records)
+    said.append(
+        "How busy the machine was during each block is in the records (load); it is not judged in this version, so "
+        "look for other work on the machine before you trust a wide or a surprising interval."
+    )
     said += [_SETTINGS[str(study["settings"])]] if study.get("settings") in _SETTINGS else []
     said.append(
         "The estimate is the mean over blocks of the logarithm of the ratio of the two times per step, "

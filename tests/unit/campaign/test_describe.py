@@ -20,7 +20,7 @@ def test_a_plan_that_is_new(project):
     )
     assert plan_text(project.look()).splitlines() == [
         "Study small: 2 cells, 6 blocks, 12 runs in bubblewrap, bare.",
-        "To be measured now: 6 blocks, 12 runs, at most about 20 min.",
+        "To be measured now: 6 blocks, 12 runs, about 20 min.",
         "Not measured: docker: docker does not answer. Start it.",
         "Not measured: podman: no podman.",
     ]

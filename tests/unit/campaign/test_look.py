@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from tare.campaign.describe import plan_text
@@ -124,8 +126,8 @@ def test_a_fallback_never_joins_later_and_never_leaves(project):
     project.machine.down["docker"] = NO_DOCKER
     assert environments(project.look()) == {"bare": "measure", "docker": "measure"}
 
-    project.write(name="other", environments=["bare", OPTIONAL_DOCKER, AGAIN])
-    project.begin()
+    shutil.rmtree(project.study_dir)
+    project.measure(project.begin().states[:1])
     project.machine.down.clear()
     assert environments(project.look()) == {"bare": "measure", "bare-again": "measure", "docker": "unusable"}
 
@@ -144,7 +146,9 @@ def test_a_fallback_cannot_be_added(project):
 def test_a_plan_does_not_change_between_looks(project):
     project.write(matrix=TWO_CELLS, environments=["bare", "podman", OPTIONAL_DOCKER])
     project.machine.down["docker"] = NO_DOCKER
-    before = to_text(project.begin().plan)
+    begun = project.begin()
+    before = to_text(begun.plan)
+    project.measure(begun.states[:1])
     project.machine.down = {"podman": ("gone", "Start it.")}
     for asked in (True, False):
         campaign = project.look(apptainer_asked=asked)
@@ -270,7 +274,7 @@ def test_add_must_name_an_environment(project, begun):
 def test_one_that_is_insisted_on_from_now_on_is_asked_again(project):
     project.machine.down["docker"] = NO_DOCKER
     project.write(environments=["bare", OPTIONAL_DOCKER])
-    project.begin()
+    project.measure(project.begin().states[:1])
     project.write(environments=["bare", "docker"])
     with pytest.raises(StudyError, match="'docker' can't be used: docker does not answer"):
         project.look()
@@ -539,3 +543,12 @@ def test_nothing_to_measure_takes_no_time(project):
     assert campaign.states == campaign.records == []
     assert campaign.most_seconds_left == 0
     assert "0 runs in no environment." in plan_text(campaign)
+
+
+def test_a_plan_of_which_nothing_was_measured_is_made_anew(project):
+    project.write(environments=["bare", {"name": "apptainer", "optional": True}])
+    without = project.begin(apptainer_asked=False)
+    assert environments(without)["apptainer"] == "unusable"
+    campaign = project.look()
+    assert environments(campaign) == {"bare": "measure", "apptainer": "measure"}
+    assert campaign.plan_text_on_disk == to_text(without.plan)

@@ -59,7 +59,7 @@ def test_interrupted(project, measured):
     project.measure(measured.states, status="interrupted")
     assert status(project) is Status.INTERRUPTED
     assert len(project.look().to_measure) == 1
-    assert "1 interrupted blocks are measured again whole." in plan_text(project.look())
+    assert "Interrupted, to be measured again whole: 1 block." in plan_text(project.look())
 
 
 def test_interrupted_before_it_had_records(project, measured):
@@ -73,7 +73,7 @@ def test_interrupted_before_it_had_records(project, measured):
 def test_stale(project, measured):
     change(path_of(measured, "docker"), spec_hash="another")
     assert status(project) is Status.STALE
-    assert "1 blocks are measured again because the study asks for something else of them now" in plan_text(
+    assert "Measured again because the study asks for something else of them now: 1 block" in plan_text(
         project.look()
     )
 
@@ -96,7 +96,7 @@ def test_stale(project, measured):
 def test_unreadable(project, measured, text):
     path_of(measured, "docker").write_bytes(text if isinstance(text, bytes) else text.encode())
     assert status(project) is Status.UNREADABLE
-    assert "1 blocks with damaged records are measured again." in plan_text(project.look())
+    assert "With damaged records, to be measured again: 1 block." in plan_text(project.look())
 
 
 def test_a_folder_is_no_record(project, measured):
@@ -171,3 +171,14 @@ def test_a_record_at_anothers_place_is_not_counted_under_its_name(project):
         "bare-again.json is the record of cell lenet-torch, repetition 1, environment bare; "
         "move it away and its block is measured again."
     )
+
+
+def test_a_block_of_two_measurings_is_measured_again_whole(project):
+    """As a crash between the renames of its records leaves it: each run is fine, but they were not together."""
+    campaign = project.begin()
+    state = campaign.to_measure[0]
+    project.measure([state])
+    path = state.paths[0]
+    path.write_text(path.read_text().replace('"block_id": "', '"block_id": "other'))
+    assert project.look().states[0].status is Status.INTERRUPTED
+    assert state.block == project.look().to_measure[0].block

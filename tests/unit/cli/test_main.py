@@ -51,7 +51,7 @@ def test_plan_says_what_would_be_measured_and_changes_nothing(run, project):
     status, out, err = run("plan", "small")
     assert (status, err) == (0, "")
     assert out.startswith(
-        "Study small: 1 cells, 6 blocks, 12 runs in bare, docker.\nTo be measured now: 6 blocks"
+        "Study small: 1 cell, 6 blocks, 12 runs in bare, docker.\nTo be measured now: 6 blocks"
     )
     assert not project.study_dir.exists()
 
@@ -75,7 +75,7 @@ def test_what_is_wrong_is_one_sentence_and_status_1(run, project):
 def test_status_of_a_study_that_was_not_begun(run):
     status, out, _ = run("status", "small")
     assert status == 0
-    assert out.startswith("Study small was not begun yet.\nStudy small: 1 cells, 6 blocks")
+    assert out.startswith("Study small was not begun yet.\nStudy small: 1 cell, 6 blocks")
 
 
 def test_status_while_it_is_measured(run, project):
@@ -84,7 +84,7 @@ def test_status_while_it_is_measured(run, project):
     project.measure(campaign.to_measure[:2])
     assert run("status", "small") == (
         0,
-        "Study small: of 6 blocks 2 done, 4 missing; at most about 7 min left.\n",
+        "Study small: of 6 blocks 2 done, 4 missing; about 7 min left.\n",
         "",
     )
     project.measure(campaign.to_measure[2:])
@@ -115,7 +115,7 @@ def test_status_is_not_stopped_by_a_damaged_record(run, project):
     campaign.to_measure[1].paths[0].write_text("{")
     status, out, _ = run("status", "small")
     assert status == 1
-    assert out.startswith("Study small: of 6 blocks 4 done, 1 failed, 1 unreadable; at most about ")
+    assert out.startswith("Study small: of 6 blocks 4 done, 1 failed, 1 unreadable; about ")
 
 
 def test_status_tells_what_is_waited_for_and_what_is_not_measured(run, project):
@@ -128,7 +128,7 @@ def test_status_tells_what_is_waited_for_and_what_is_not_measured(run, project):
     assert status == 0
     assert out.splitlines() == [
         "Study small: of 6 blocks 1 done, 5 missing.",
-        "Not measured: podman: no podman. Install it.",
+        "Not measured: podman: no podman. Install it; then --config add=podman adds it.",
         "5 blocks wait for docker: docker does not answer. Start it: sudo systemctl start docker.",
     ]
 

@@ -529,3 +529,25 @@ def refusing_for(engine, name):
         usual(worker)
 
     return method
+
+
+def test_a_fault_of_tares_own_loses_nothing_that_was_measured(tmp_path, clock, monkeypatch):
+    def faulty(self):
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr("tare.measure.run.Run.finish", faulty)
+    engines = platforms(clock, bare=Behaviour(), docker=Behaviour())
+    asked = task(tmp_path)
+    with pytest.raises(ZeroDivisionError):
+        measure_block(asked, engines, clock=clock)
+    kept = [store.read(path) for path in sorted((asked.study_dir / "interrupted").rglob("*.json"))]
+    assert [record.status for record in kept] == ["interrupted"] * 2
+    assert all(record.turns and "ZeroDivisionError: a bug" in record.failure.reason for record in kept)
+    assert not (asked.study_dir / "runs").exists()
+
+
+def test_all_runs_of_a_block_carry_its_name(tmp_path, clock):
+    engines = platforms(clock, bare=Behaviour(), docker=Behaviour())
+    first, second = (measure_block(task(tmp_path), engines, clock=clock) for _ in range(2))
+    assert len({r.block_id for r in first}) == len({r.block_id for r in second}) == 1
+    assert first[0].block_id != second[0].block_id

@@ -186,5 +186,6 @@ def test_whatever_is_edited_every_comparison_has_its_repetitions_and_none_is_use
         repetitions = [r for wave in state.waves for r in wave.repetitions]
         assert len(set(repetitions)) == len(repetitions)
         assert all(len(wave.repetitions) == one.repetitions for wave in state.waves)
-        # an environment stays without its baseline only where that one can't be used
-        assert {one.environment(name).baseline for name in unpaired(one, state)} <= why_not
+        # an environment stays without its baseline only where that one, or one that it rests on, can't be used
+        alone = {one.environment(name).baseline for name in unpaired(one, state)}
+        assert alone <= why_not | set(refused(one))

@@ -100,7 +100,7 @@ def session(data: Path, rounds: int, seed: int) -> float:
     with tempfile.TemporaryDirectory(prefix="tare-tax-") as folder:
         variables = worker_variables(
             token=f"{locks.campaign()}-{secrets.token_hex(4)}", threads=threads, settings="quiet",
-            run_dir=Path(folder), source=SOURCE, device="cpu",
+            run_dir=Path(folder), source=SOURCE, framework="torch", device="cpu",
         )  # fmt: skip
         hand, worker = (
             ByHand(data, variables, threads),

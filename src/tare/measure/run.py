@@ -119,7 +119,7 @@ class Run:
         source = Path(tare.__file__).resolve().parents[1]
         self.variables = worker_variables(
             token=self.token, threads=threads(study), settings=study.settings, run_dir=self._run_dir, source=source,
-            device=task.cell.device,
+            framework=task.cell.framework, device=task.cell.device,
         )  # fmt: skip
         program = (
             sys.executable, "-I", "-S", str(source / "tare" / "worker" / "launch.py"),

@@ -14,15 +14,21 @@ QUIET = {
     "MALLOC_TOP_PAD_": str(512 << 20),
     "MALLOC_TRIM_THRESHOLD_": str(4 << 30),
     "MALLOC_MMAP_MAX_": "0",
-    # threads of a waiting worker must not spin into the next worker's turn
-    "GOMP_SPINCOUNT": "20000",
-    "OMP_PROC_BIND": "true",
-    "OMP_PLACES": "cores",
+}
+# What one framework needs besides. Never for another: OpenMP binds the thread that loads it to one CPU, so a framework
+# with threads of its own (TensorFlow, once scikit-learn's OpenMP is loaded beside it) is left with that one CPU.
+QUIET_OF_FRAMEWORK = {
+    "torch": {
+        # threads of a waiting worker must not spin into the next worker's turn
+        "GOMP_SPINCOUNT": "20000",
+        "OMP_PROC_BIND": "true",
+        "OMP_PLACES": "cores",
+    }
 }
 
 
 def worker_variables(
-    *, token: str, threads: int, settings: str, run_dir: Path, source: Path, device: str
+    *, token: str, threads: int, settings: str, run_dir: Path, source: Path, framework: str, device: str
 ) -> dict[str, str]:
     """All variables of a worker.
 
@@ -49,6 +55,6 @@ def worker_variables(
         "KERAS_BACKEND": "tensorflow",
         "TF_FORCE_GPU_ALLOW_GROWTH": "true",
         **({"CUDA_VISIBLE_DEVICES": "-1"} if device == "cpu" else {}),
-        **(QUIET if settings == "quiet" else {}),
+        **(QUIET | QUIET_OF_FRAMEWORK.get(framework, {}) if settings == "quiet" else {}),
         RUN_VARIABLE: token,
     }

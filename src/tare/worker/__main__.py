@@ -20,6 +20,7 @@ import gc
 import hashlib
 import json
 import math
+import os
 import platform
 import sys
 import time
@@ -94,10 +95,11 @@ class Worker:
         """Untimed steps before the first turn; after them the heap is left in peace."""
         durations = []
         first_step_t = None
+        before = evidence.run_time_ns()
         for _ in range(message["steps"]):
             durations.extend(self._steps(1))
             first_step_t = first_step_t or time.monotonic()
-        self._check_cpus()
+        self._check_cpus(before)
         if self._start.get("settings") == "quiet":
             # A collection in the middle of a timed step is noise that a short turn can't average out.
             gc.collect()
@@ -107,13 +109,24 @@ class Worker:
             "warmed", {"durations_s": durations, "first_step_t": first_step_t, "t": time.monotonic()}
         )
 
-    def _check_cpus(self) -> None:
-        """A framework whose threads were left on fewer CPUs than there are is slow for no reason of the platform."""
-        given, used = self._resources["cpus"], evidence.cpus_of_threads()
-        if len(used) < min(self._start["threads"], len(given)):
+    def _check_cpus(self, before: dict[int, int]) -> None:
+        """A framework whose threads were left on fewer CPUs than there are is slow for no reason of the platform.
+
+        Args:
+            before: the threads' CPU time before the steps that were taken since.
+        """
+        given, framework = self._resources["cpus"], self._start["framework"]
+        wanted = min(self._start["threads"], len(given))
+        # OpenMP, where it is told to, binds the main thread to one CPU and its other threads to the others.
+        main = evidence.cpus_of([os.getpid()])
+        if len(main) < wanted and "OMP_PROC_BIND" not in os.environ:
+            raise RuntimeError(f"importing {framework} took CPUs away: of {given} {main} are left")
+        tasks = evidence.worked(before, evidence.run_time_ns())
+        used = evidence.cpus_of(tasks)
+        if len(tasks) > 1 and len(used) < wanted:
             raise RuntimeError(
-                f"the threads of {self._start['framework']} may use the CPUs {used} only, of {given} that the "
-                "process was given; unset what binds them"
+                f"the threads of {framework} may use the CPUs {used} only, of {given} that the process was given; "
+                "unset what binds them"
             )
 
     def turn(self, message: dict[str, Any]) -> None:

@@ -96,12 +96,28 @@ def resources() -> dict[str, Any]:
     }
 
 
-def cpus_of_threads() -> list[int]:
-    """The CPUs that any thread of this process may use."""
-    found = set()
+def run_time_ns() -> dict[int, int]:
+    """CPU time that each thread of this process has had, by its id; empty where the kernel keeps no such account."""
+    found = {}
     for task in os.listdir("/proc/self/task"):
+        text = _text("/proc/self/task/" + task + "/schedstat")
+        if text:
+            found[int(task)] = int(text.split()[0])
+    return found
+
+
+def worked(before: dict[int, int], after: dict[int, int]) -> list[int]:
+    """The threads that had at least a hundredth of the CPU time between two readings of `run_time_ns`."""
+    had = {task: ns - before.get(task, 0) for task, ns in after.items()}
+    return [task for task, ns in had.items() if ns > sum(had.values()) / 100]
+
+
+def cpus_of(tasks: list[int]) -> list[int]:
+    """The CPUs that any of these threads may use."""
+    found: set[int] = set()
+    for task in tasks:
         try:
-            found |= os.sched_getaffinity(int(task))
+            found |= os.sched_getaffinity(task)
         except OSError:
             continue  # the thread ended meanwhile
     return sorted(found)

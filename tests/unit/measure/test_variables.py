@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tare.measure.variables import QUIET, worker_variables
+from tare.measure.variables import QUIET, QUIET_OF_FRAMEWORK, worker_variables
 
 
 def variables(**other):
@@ -14,6 +14,7 @@ def variables(**other):
         "settings": "quiet",
         "run_dir": Path("/tmp/run"),
         "source": Path("/opt/tare/src"),
+        "framework": "torch",
         "device": "cpu",
     }
     return worker_variables(**(values | other))
@@ -45,7 +46,9 @@ def test_thread_counts_are_the_studys():
 
 def test_quiet_settings_are_an_addition_to_the_default_ones():
     quiet, default = variables(), variables(settings="default")
-    assert {name: value for name, value in quiet.items() if name not in default} == QUIET
+    assert {name: value for name, value in quiet.items() if name not in default} == (
+        QUIET | QUIET_OF_FRAMEWORK["torch"]
+    )
     assert set(default) < set(quiet)
 
 
@@ -56,3 +59,10 @@ def test_gpus_are_hidden_from_a_run_on_the_cpu(device, hidden):
 
 def test_all_values_are_text():
     assert all(isinstance(value, str) and "\0" not in value for value in variables().values())
+
+
+def test_openmp_is_bound_for_torch_only():
+    """It binds whoever loads it: TensorFlow would be left with one CPU."""
+    assert variables()["OMP_PROC_BIND"] == "true"
+    assert not {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_SPINCOUNT"} & variables(framework="tensorflow").keys()
+    assert variables(framework="tensorflow")["GLIBC_TUNABLES"] == QUIET["GLIBC_TUNABLES"]

@@ -129,5 +129,24 @@ def test_odd_cgroup_files_are_no_error(files, cgroup):
     assert evidence.memory_limit_bytes() is None
 
 
-def test_cpus_of_threads_are_those_of_the_process():
-    assert evidence.cpus_of_threads() == evidence.resources()["cpus"] == sorted(os.sched_getaffinity(0))
+def test_cpus_of_a_thread_are_those_of_the_process():
+    assert evidence.cpus_of([os.getpid()]) == evidence.resources()["cpus"] == sorted(os.sched_getaffinity(0))
+
+
+def test_cpus_of_threads_that_are_gone_are_none():
+    assert evidence.cpus_of([2**22 + 1]) == []
+
+
+def test_threads_that_worked_are_told_from_those_that_waited():
+    before = {1: 1000, 2: 500, 3: 7}
+    after = {1: 901_000, 2: 500, 3: 8, 4: 99_000}
+    assert evidence.worked(before, after) == [1, 4]
+    assert evidence.worked({}, {}) == []
+
+
+def test_the_time_of_this_thread_grows():
+    before = evidence.run_time_ns()
+    if not before:
+        pytest.skip("this kernel keeps no account of threads (schedstat)")
+    sum(range(2_000_000))
+    assert os.getpid() in evidence.worked(before, evidence.run_time_ns())

@@ -194,10 +194,20 @@ def test_threads_that_the_framework_did_not_take_are_an_error(framework, start):
 
 def test_threads_bound_to_fewer_cpus_than_given_are_an_error(framework, start, monkeypatch):
     monkeypatch.setattr(module.evidence, "resources", lambda: {"cpus": [0, 1, 2]})
-    monkeypatch.setattr(module.evidence, "cpus_of_threads", lambda: [0])
+    monkeypatch.setattr(module.evidence, "cpus_of", lambda tasks: [0, 1, 2] if len(tasks) == 1 else [0])
+    monkeypatch.setattr(module.evidence, "worked", lambda before, after: [7, 8])
     said, status = talk({"start": start}, {"warmup": {"steps": 1}})
     assert status == 1
     assert "may use the CPUs [0] only, of [0, 1, 2]" in said[-1][1]["reason"]
+
+
+def test_an_import_that_takes_cpus_away_is_an_error(framework, start, monkeypatch):
+    monkeypatch.setattr(module.evidence, "resources", lambda: {"cpus": [0, 1, 2]})
+    monkeypatch.setattr(module.evidence, "cpus_of", lambda tasks: [0])
+    monkeypatch.delenv("OMP_PROC_BIND", raising=False)
+    said, status = talk({"start": start}, {"warmup": {"steps": 1}})
+    assert status == 1
+    assert said[-1][1]["reason"] == "importing torch took CPUs away: of [0, 1, 2] [0] are left"
 
 
 def test_an_error_of_a_step_is_told(framework, start):

@@ -15,7 +15,9 @@ def sources(*layers):
         if path.is_file()
     ]
     # as seen from here: Snakemake compares the names of inputs, and the project may be moved
-    return sorted(os.path.relpath(path) for path in files if "__pycache__" not in path.parts)
+    return sorted(
+        os.path.relpath(path) for path in files if "__pycache__" not in path.parts
+    )
 
 
 def no_container(wildcards):

@@ -3,6 +3,7 @@
 Reads numbers of steps, one a line; answers each with the seconds that so many steps took.
 """
 
+import gc
 import sys
 import time
 
@@ -14,11 +15,19 @@ from torch.nn import functional
 BATCH_SIZE = 64
 
 
+class FlattenLast(nn.Module):
+    """Flattens images whose channels lie last without a copy of them."""
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return images.permute(0, 2, 3, 1).flatten(1)
+
+
 def main(data_path: str, threads: int) -> None:
     torch.set_num_threads(threads)
+    torch.set_num_interop_threads(1)
     torch.manual_seed(1)
     model = nn.Sequential(
-        nn.Conv2d(1, 20, 5), nn.MaxPool2d(2), nn.Conv2d(20, 50, 5), nn.MaxPool2d(2), nn.Flatten(),
+        nn.Conv2d(1, 20, 5), nn.MaxPool2d(2), nn.Conv2d(20, 50, 5), nn.MaxPool2d(2), FlattenLast(),
         nn.Linear(800, 500), nn.ReLU(inplace=True), nn.Linear(500, 10),
     ).to(memory_format=torch.channels_last)  # fmt: skip
     optimiser = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=5e-4, fused=True)
@@ -32,6 +41,7 @@ def main(data_path: str, threads: int) -> None:
     random = np.random.RandomState(1)
     order, place, iteration = random.permutation(len(labels)), 0, 0
     print("ready", flush=True)
+    warm = False
     for line in sys.stdin:
         begun = time.perf_counter()
         for _ in range(int(line)):
@@ -49,6 +59,11 @@ def main(data_path: str, threads: int) -> None:
             optimiser.step()
             iteration += 1
         print(time.perf_counter() - begun, flush=True)
+        if not warm:
+            gc.collect()
+            gc.freeze()
+            gc.disable()
+            warm = True
 
 
 if __name__ == "__main__":

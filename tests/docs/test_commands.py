@@ -26,6 +26,7 @@ ELSEWHERE = {
     "make test": ".ci/run",
     "make engines": ".ci/run",
     "make lint": ".ci/run",
+    "make self-check": "make test-full",
     "make test-full": "by hand, its result in docs/full-run.md",
 }
 QUICKER = {

@@ -48,22 +48,23 @@ class Machine:
 
 @dataclass
 class Project:
-    """A project with one study, `small`."""
+    """A project with one study, `small` unless a test names it otherwise."""
 
     root: Path
     machine: Machine
+    name: str = "small"
 
     @property
     def study_dir(self) -> Path:
-        return self.root / "results" / "small"
+        return self.root / "results" / self.name
 
     def write(self, **changes: Any) -> None:
         """Write the study: lenet in torch, bare and docker, 6 repetitions, with these changes."""
-        studies.write(self.root / "config" / "studies" / "small.yaml", **{"threads": None} | changes)
+        studies.write(self.root / "config" / "studies" / f"{self.name}.yaml", **{"threads": None} | changes)
 
     def look(self, *, apptainer_asked: bool = True, **config: Any) -> Campaign:
         """One call's view."""
-        return look({"study": "small", **config}, self.root, apptainer_asked=apptainer_asked)
+        return look({"study": self.name, **config}, self.root, apptainer_asked=apptainer_asked)
 
     def begin(self, *, apptainer_asked: bool = True, **config: Any) -> Campaign:
         """Plan and study as a real run freezes them."""

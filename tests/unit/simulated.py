@@ -127,6 +127,7 @@ class Behaviour:
         evidence: what the worker sees otherwise than the engine's container would show.
         refuses: the engine's own words when it is to start a worker.
         unremovable: the engine's own words when it is to remove what is left.
+        injects: whether its steps are made longer where that is asked for.
     """
 
     step_s: float = 0.01
@@ -135,6 +136,7 @@ class Behaviour:
     evidence: dict[str, Any] = field(default_factory=dict)
     refuses: str = ""
     unremovable: str = ""
+    injects: bool = True
 
 
 MARKERS = {"docker": "/.dockerenv", "podman": "/run/.containerenv"}
@@ -167,6 +169,7 @@ class SimulatedWorker:
         self.closed = 0
         self._counts: Counter[str] = Counter()
         self._steps = 0
+        self._longer = 1.0
         if not self._fault("hello"):
             self._say("hello", protocol=1, python="3.11.0", t=clock())
 
@@ -209,11 +212,14 @@ class SimulatedWorker:
             getattr(self, f"_{name}")(content)
 
     def _step(self, count: int) -> list[float]:
-        self.clock.advance(count * self.behaviour.step_s)
+        step_s = self.behaviour.step_s * self._longer
+        self.clock.advance(count * step_s)
         self._steps += count
-        return [self.behaviour.step_s] * count
+        return [step_s] * count
 
     def _start(self, content: dict[str, Any]) -> None:
+        if self.behaviour.injects:
+            self._longer = 1 + (content["injected_pct"] or 0) / 100
         self.clock.advance(self.behaviour.build_s)
         self._say("phase", name="framework_imported", t=self.clock())
         self._say(

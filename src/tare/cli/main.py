@@ -1,4 +1,4 @@
-"""`tare doctor`, `tare plan STUDY`, `tare status STUDY`, `tare summary STUDY`."""
+"""`tare doctor`, `tare plan STUDY`, `tare status STUDY`, `tare summary STUDY`, `tare self-check`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import tare
-from tare.cli import doctor, study
+from tare.cli import doctor, selfcheck, study
 from tare.measure.locks import LockHeld
 from tare.plan.errors import StudyError
 from tare.platforms import EngineError
@@ -49,6 +49,15 @@ def parser() -> argparse.ArgumentParser:
                 "--last", action="store_true", help="the study that Snakemake was last called for"
             )
         command.set_defaults(run=run)
+    command = commands.add_parser(
+        "self-check",
+        help="known answers beside what was measured of them; exit status 1 where one is not met",
+    )
+    command.add_argument("study", nargs="?", metavar="STUDY", help="a study's name or YAML file (self-check)")
+    command.add_argument(
+        "--results", type=Path, help="folder of all results (config/config.yaml's, or results)"
+    )
+    command.set_defaults(run=selfcheck.self_check)
     return top
 
 

@@ -146,6 +146,7 @@ class Run:
                 "seed": seed(study, task.repetition),
                 "data_path": str(task.data.resolve()),
                 "settings": study.settings,
+                "injected_pct": self.environment.injected,
             }
         )
 

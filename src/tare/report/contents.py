@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
 from tare.records.schema import Record
 from tare.report import wording
+from tare.stats.known import Answer, SelfCheck
 from tare.stats.planned import natural
 from tare.stats.table import text
 
@@ -97,6 +98,37 @@ def set_aside(superseded: int, interrupted: int) -> str:
     if interrupted:
         said.append(f"{wording.count(interrupted, 'run')} broken off (in interrupted/)")
     return f"Not in the tables: {wording.listed(said)}." if said else ""
+
+
+def self_check(check: SelfCheck | None) -> str:
+    """What the last self-check of this machine came to."""
+    if check is None:
+        return "There is no self-check of this machine beside this study; `make self-check` measures known answers."
+    said = "each interval holds its truth" if check.passed else "NOT all of them were met"
+    return (
+        f"The last self-check of this machine, of {check.day}, measured "
+        f"{wording.count(len(check.answers), 'overhead')} whose truth is known beforehand: {said}."
+    )
+
+
+def known_rows(answers: Iterable[Answer]) -> list[dict[str, str]]:
+    """Each known answer as text."""
+    found = []
+    for answer in answers:
+        estimate, nothing = answer.estimate, (None, None)
+        found.append(
+            {
+                "cell": answer.cell,
+                "environment": answer.environment,
+                "blocks": "" if estimate is None else str(estimate.blocks),
+                "truth": wording.fixed(answer.truth_pct, 2),
+                "estimate": "" if estimate is None else wording.fixed(estimate.pct, 2),
+                "interval": wording.interval(*((estimate and estimate.interval_pct()) or nothing)),
+                "joint": wording.interval(*(answer.joint_pct or nothing)),
+                "problem": answer.problem,
+            }
+        )
+    return found
 
 
 def failed(records: Sequence[Record], runs: pd.DataFrame) -> list[Failed]:

@@ -15,6 +15,7 @@ from tare.records.schema import Record
 from tare.records.store import write_atomically
 from tare.report import contents, facts, learning, protocol, rows, sentences, svg, tables, wording
 from tare.stats import verdicts
+from tare.stats.known import SelfCheck
 from tare.stats.planned import natural
 
 _FIGURES = {
@@ -35,6 +36,7 @@ def write(
     *,
     superseded: int = 0,
     interrupted: int = 0,
+    self_check: SelfCheck | None = None,
 ) -> None:
     """Write the report.
 
@@ -48,9 +50,13 @@ def write(
         figures_svg: content of the SVG files, `overhead` and `throughput`; one that is not there is left out.
         superseded: how many records were replaced by newer ones.
         interrupted: how many runs were broken off.
+        self_check: the last one on this machine.
     """
-    aside = {"superseded": superseded, "interrupted": interrupted}
-    write_atomically(path, render(study, overhead, runs, plan, records, figures_svg, **aside))
+    text = render(
+        study, overhead, runs, plan, records, figures_svg,
+        superseded=superseded, interrupted=interrupted, self_check=self_check,
+    )  # fmt: skip
+    write_atomically(path, text)
 
 
 def render(
@@ -63,6 +69,7 @@ def render(
     *,
     superseded: int = 0,
     interrupted: int = 0,
+    self_check: SelfCheck | None = None,
 ) -> str:
     """The report as text; see `write`."""
     ordered = sorted(records, key=lambda r: (natural(r.cell.name), r.repetition, r.slot, r.environment))
@@ -88,6 +95,8 @@ def render(
         "failed": contents.failed(ordered, runs),
         "set_aside": contents.set_aside(superseded, interrupted),
         "protocol": protocol.paragraphs(study, ordered, rows.metric_of(overhead)),
+        "self_check": contents.self_check(self_check),
+        "known": contents.known_rows(self_check.answers if self_check else ()),
         "formula": protocol.formula(rows.metric_of(overhead)),
         "verdict_meanings": protocol.verdict_meanings(study),
         "machine": facts.machine(ordered),

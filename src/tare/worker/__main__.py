@@ -31,6 +31,7 @@ from typing import Any
 from tare.worker import data as data_sets
 from tare.worker import evidence, frameworks
 from tare.worker.channel import EXIT_CHANNEL_CLOSED, Channel, ChannelClosed
+from tare.worker.injection import Lengthened
 from tare.worker.networks import NETWORKS
 
 PROTOCOL = 1
@@ -67,6 +68,8 @@ class Worker:
         self._trainer = self._framework.Trainer(
             network, data, start["batch_size"], start["seed"], start["device"]
         )
+        if start.get("injected_pct"):
+            self._trainer = Lengthened(self._trainer, start["injected_pct"])
         self._phase("model_built")
         threads = self._framework.thread_count()
         if threads != start["threads"]:

@@ -123,6 +123,7 @@ def test_workers_get_what_the_study_asks_for(tmp_path, clock):
         "seed": 20003,
         "data_path": str(tmp_path / "digits.npz"),
         "settings": "quiet",
+        "injected_pct": None,
     }
 
 

@@ -9,6 +9,8 @@ from html.parser import HTMLParser
 import pytest
 
 from tare.report import contents, page, svg
+from tare.stats import known, metrics
+from tare.stats.intervals import Estimate
 from tests.unit.factory import record
 from tests.unit.report import cases
 
@@ -198,3 +200,23 @@ def test_period():
     assert contents.period(runs) == "Measured from 2026-01-02 to 2026-01-04"
     assert contents.period(runs[:1]) == "Measured on 2026-01-02"
     assert contents.period([]) == ""
+
+
+def test_without_a_self_check_the_page_says_how_to_make_one(rendered):
+    assert "make self-check" in outline(rendered(cases.ALL[0])).words
+
+
+@pytest.mark.parametrize(
+    ("truth", "said"), [(2.91, "each interval holds its truth"), (9.09, "NOT all of them were met")]
+)
+def test_the_last_self_check_is_shown(truth, said):
+    one = cases.ALL[0]()
+    estimate = Estimate(mean=0.0296, sd=0.004, blocks=12, metric=metrics.THROUGHPUT)
+    problem = "" if truth < 3 else "the joint interval misses it"
+    answer = known.Answer("lenet-torch", "injected-3", "bare", truth, estimate, (2.4, 3.4), problem)
+    check = known.SelfCheck([answer], "2026-02-03")
+    html = page.render(cases.INFO, one.overhead, one.runs, one.plan, one.records, {}, self_check=check)
+    words = outline(html).words
+    assert f"of 2026-02-03, measured 1 overhead whose truth is known beforehand: {said}." in words
+    assert f"injected-3 {truth} 2.92" in words
+    assert (problem or "met") in words

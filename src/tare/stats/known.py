@@ -1,0 +1,131 @@
+"""Answers that are known beforehand: bare against itself, and slow-downs that were injected.
+
+Whoever doubts an overhead looks here first: what is true for these by construction must come out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from tare.plan.study import Environment, Study
+from tare.records.schema import Record
+from tare.stats.intervals import Estimate
+from tare.stats.metrics import named
+from tare.stats.overhead import compare
+from tare.stats.planned import Measured, read_plan, sort_records
+
+# All intervals together hold their truths with at least this confidence (Bonferroni: each at 1 - (1 - it) / number).
+JOINT_LEVEL = 0.99
+LEVEL = 0.95
+# A 95 % interval that is wider than this, in points, would hold almost any truth.
+WIDEST_PCT = 3.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One comparison whose overhead is known, and what was measured.
+
+    Attributes:
+        truth_pct: the overhead that is true by construction.
+        estimate: None where nothing could be estimated.
+        joint_pct: the interval of all answers together.
+        problem: why the answer is not right, in words; empty where it is.
+    """
+
+    cell: str
+    environment: str
+    baseline: str
+    truth_pct: float
+    estimate: Estimate | None
+    joint_pct: tuple[float, float] | None
+    problem: str
+
+
+@dataclass(frozen=True)
+class SelfCheck:
+    """Known answers that were measured together, and the day on which the last run of them began (ISO)."""
+
+    answers: list[Answer]
+    day: str
+
+    @property
+    def passed(self) -> bool:
+        """Whether every answer is met."""
+        return not any(answer.problem for answer in self.answers)
+
+
+def log_truth(environment: Environment, baseline: Environment) -> float | None:
+    """Log of (time per step in one / in the other) where nothing but the injected share tells them apart.
+
+    A step with `injected: 3` takes 1.03 times as long. Returns None where the two differ otherwise too.
+    """
+    ours, theirs = environment.options(), baseline.options()
+    injected, base = ours.pop("injected", 0.0), theirs.pop("injected", 0.0)
+    return math.log((1 + injected / 100) / (1 + base / 100)) if ours == theirs else None
+
+
+def answers(records: Sequence[Record], plan: pd.DataFrame, study: Study) -> list[Answer]:
+    """Every comparison of a study whose answer is known, in the order of overhead.csv.
+
+    Args:
+        records: all runs of the study, whatever became of them.
+        plan: plan.csv as a frame.
+        study: as it was frozen.
+
+    Raises:
+        ValueError: two records of one run, or a plan without a needed column.
+    """
+    planned, metric = read_plan(plan), named(study.metric)
+    runs = sort_records(records, planned)
+    environments = {entry.name: entry for entry in study.environments}
+    found = []
+    for (cell, name), one in planned.items():
+        if one.is_baseline or name not in environments or one.baseline not in environments:
+            continue
+        truth = log_truth(environments[name], environments[one.baseline])
+        if truth is not None:
+            own, base = runs.get((cell, name), Measured()), runs.get((cell, one.baseline), Measured())
+            compared = compare(one, own, base, metric, level=LEVEL)
+            said = "; ".join(
+                part for part in (compared.comparable, *compared.notes) if part not in ("", "yes")
+            )
+            found.append((metric.overhead_pct(truth), one, compared.estimate, said))
+    joint_level = 1 - (1 - JOINT_LEVEL) / max(len(found), 1)
+    return [
+        _judged(
+            Answer(
+                cell=str(one.cell["cell"]),
+                environment=one.environment,
+                baseline=one.baseline,
+                truth_pct=truth_pct,
+                estimate=estimate,
+                joint_pct=None if estimate is None else estimate.interval_pct(joint_level),
+                problem="",
+            ),
+            said,
+        )
+        for truth_pct, one, estimate, said in found
+    ]
+
+
+def _judged(answer: Answer, said: str) -> Answer:
+    if answer.estimate is None:
+        return replace(answer, problem=f"nothing was estimated: {said or 'no block has both runs'}")
+    interval = answer.estimate.interval_pct()
+    if interval is None or answer.joint_pct is None:
+        return replace(answer, problem="one block gives no interval")
+    low, high = answer.joint_pct
+    if not low <= answer.truth_pct <= high:
+        problem = f"the joint interval [{low:.2f}, {high:.2f}] misses the truth {answer.truth_pct:.2f}"
+        return replace(answer, problem=problem)
+    width = interval[1] - interval[0]
+    # written so that a NaN fails too
+    if not width <= WIDEST_PCT:
+        return replace(
+            answer, problem=f"the 95 % interval is {width:.2f} points wide, more than {WIDEST_PCT:g}"
+        )
+    return answer

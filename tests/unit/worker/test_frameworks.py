@@ -258,3 +258,17 @@ def test_every_framework_has_what_the_worker_calls(framework):
 
 def test_names_are_those_of_modules():
     assert all(module == f"{frameworks.__name__}.{name}" for name, module in FRAMEWORKS.items())
+
+
+def test_keeping_busy_changes_nothing_of_the_training(framework):
+    def trained(busy):
+        trainer = framework.Trainer(NETWORKS["lenet"], digits(), 64, 1, "cpu")
+        losses = []
+        for _ in range(4):
+            trainer.step()
+            for _ in range(3 if busy else 0):
+                trainer.keep_busy()
+            losses.append(trainer.loss())
+        return losses, trainer.evaluate()
+
+    assert trained(busy=True) == pytest.approx(trained(busy=False), rel=1e-5)

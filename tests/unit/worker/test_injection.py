@@ -19,11 +19,15 @@ class Trainer:
     parameters = 7
 
     def __init__(self, clock, step_s):
-        self.clock, self.step_s, self.taken = clock, step_s, 0
+        self.clock, self.step_s, self.taken, self.kept_busy = clock, step_s, 0, 0
 
     def step(self):
         self.clock.now += self.step_s
         self.taken += 1
+
+    def keep_busy(self):
+        self.clock.now += 2e-6 if self.kept_busy % 3 else 9e-6
+        self.kept_busy += 1
 
     def loss(self):
         return 0.5
@@ -41,6 +45,9 @@ def test_a_step_takes_its_share_longer(monkeypatch, injected_pct, step_s):
         longer.step()
     assert (clock.now - begun) / 10 == pytest.approx(step_s * (1 + injected_pct / 100), rel=2e-3)
     assert trainer.taken == 10
+    # the threads are at work for nearly all of the wait: asleep, they would make the next step longer
+    waited_s = 10 * step_s * injected_pct / 100
+    assert trainer.kept_busy * 6e-6 > 0.3 * waited_s
 
 
 def test_all_else_is_the_trainers_own():

@@ -27,6 +27,9 @@ class Trainer(Protocol):
     def step(self) -> None:
         """One whole training step on the next batch; returns when its result is there, on a GPU too."""
 
+    def keep_busy(self) -> None:
+        """Some microseconds of work for all threads, which changes nothing of the training."""
+
     def loss(self) -> float:
         """The training loss of the last step, before its update; NaN where there has been no step."""
 

@@ -15,6 +15,8 @@ from tare.worker.networks import Convolution, Dense, Flatten, MaxPool, Network, 
 
 # Enough to keep all threads busy; larger pieces only need more memory.
 EVALUATION_BATCH_SIZE = 500
+# So many that Eigen shares the work out to its threads.
+_FILLER_ITEMS = 65536
 
 
 def configure(threads: int, device: str) -> None:
@@ -80,6 +82,7 @@ class Trainer:
             self._momenta = [tf.Variable(tf.zeros_like(variable)) for variable in self._variables]
             self._train_x, self._train_y = tf.constant(data.train_x), tf.constant(data.train_y)
             self._test_x, self._test_y = tf.constant(data.test_x), tf.constant(data.test_y)
+            self._filler = tf.zeros([_FILLER_ITEMS])
         with tf.device("/CPU:0"):
             self._iteration = tf.Variable(0, dtype=tf.int64)
         self.parameters = sum(variable.shape.num_elements() for variable in self._variables)
@@ -98,6 +101,13 @@ class Trainer:
     def step(self) -> None:
         """See `tare.worker.frameworks.Trainer.step`."""
         self._loss = self._train(tf.constant(next(self._batches)))
+        if self._gpu:
+            tf.test.experimental.sync_devices()
+
+    def keep_busy(self) -> None:
+        """See `tare.worker.frameworks.Trainer.keep_busy`."""
+        with tf.device(self._device):
+            tf.sigmoid(self._filler)
         if self._gpu:
             tf.test.experimental.sync_devices()
 

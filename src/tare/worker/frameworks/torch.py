@@ -17,6 +17,8 @@ from tare.worker.networks import Convolution, Dense, Flatten, MaxPool, Network, 
 
 # Enough to keep all threads busy; larger pieces only need more memory.
 EVALUATION_BATCH_SIZE = 500
+# torch gives each thread at least so many items of a simple operation.
+_GRAIN_ITEMS = 32768
 
 
 def configure(threads: int, device: str) -> None:
@@ -90,6 +92,9 @@ class Trainer:
             # (64 images, 2 threads).
             fused=True,
         )
+        self._filler = torch.zeros(
+            _GRAIN_ITEMS * torch.get_num_threads(), dtype=torch.uint8, device=self._device
+        )
         self._iteration = 0
         self._loss: torch.Tensor | None = None
 
@@ -108,6 +113,12 @@ class Trainer:
         self._optimiser.step()
         self._loss = loss.detach()
         self._iteration += 1
+        if self._gpu:
+            torch.cuda.synchronize()
+
+    def keep_busy(self) -> None:
+        """See `tare.worker.frameworks.Trainer.keep_busy`."""
+        self._filler.bitwise_not_()
         if self._gpu:
             torch.cuda.synchronize()
 

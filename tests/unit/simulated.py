@@ -128,6 +128,8 @@ class Behaviour:
         refuses: the engine's own words when it is to start a worker.
         unremovable: the engine's own words when it is to remove what is left.
         injects: whether its steps are made longer where that is asked for.
+        waiting_cpu: how much of a CPU it uses while it waits for its turn.
+        used: counters that grow by this much from one reading of its usage to the next.
     """
 
     step_s: float = 0.01
@@ -137,6 +139,8 @@ class Behaviour:
     refuses: str = ""
     unremovable: str = ""
     injects: bool = True
+    waiting_cpu: float = 0.0
+    used: dict[str, Any] = field(default_factory=dict)
 
 
 MARKERS = {"docker": "/.dockerenv", "podman": "/run/.containerenv"}
@@ -170,6 +174,8 @@ class SimulatedWorker:
         self._counts: Counter[str] = Counter()
         self._steps = 0
         self._longer = 1.0
+        self._cpu_s = 0.0
+        self._waits_since = 0.0
         if not self._fault("hello"):
             self._say("hello", protocol=1, python="3.11.0", t=clock())
 
@@ -236,9 +242,32 @@ class SimulatedWorker:
         self._say("warmed", durations_s=durations_s, first_step_t=self.clock(), t=self.clock())
 
     def _turn(self, content: dict[str, Any]) -> None:
+        self._cpu_s += self.behaviour.waiting_cpu * (self.clock() - self._waits_since)
+        begun_s, begun_t = self._cpu_s, self.clock()
         settle_s = self._step(content["settle"])
         started_t = self.clock()
-        self._say("turned", settle_s=settle_s, started_t=started_t, durations_s=self._step(content["steps"]))
+        durations_s = self._step(content["steps"])
+        self._waits_since = self.clock()
+        self._cpu_s += self._waits_since - begun_t
+        self._say(
+            "turned",
+            settle_s=settle_s,
+            started_t=started_t,
+            durations_s=durations_s,
+            cpu_s=[begun_s, self._cpu_s],
+        )
+
+    def _usage(self, content: dict[str, Any]) -> None:
+        times = self._counts["usage"]
+        counters = {"cpu_wait_s": 0.0, "involuntary_switches": 0, "voluntary_switches": 0, "major_faults": 0}
+        self._waits_since = self.clock()
+        self._say(
+            "used",
+            t=self.clock(),
+            cpu_s=self._cpu_s,
+            **{name: start + times * self.behaviour.used.get(name, 0) for name, start in counters.items()},
+            throttling={},
+        )
 
     def _evaluate(self, content: dict[str, Any]) -> None:
         self._say("evaluated", training_loss=0.2, test_loss=0.3, test_accuracy=0.9, steps_trained=self._steps)

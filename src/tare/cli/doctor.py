@@ -11,12 +11,22 @@ from rich.table import Table
 
 from tare import platforms
 from tare.campaign.probing import probe
-from tare.telemetry import gpu, host
+from tare.telemetry import gpu, host, quietness
 from tare.worker.frameworks import FRAMEWORKS
 
 
+def _quietness() -> Table:
+    """What would disturb a measurement; nothing of it keeps anybody from measuring, so the exit status is not told."""
+    table = Table("what disturbs", "what helps", title="How quiet is this machine")
+    for finding in quietness.look():
+        table.add_row(f"{finding.what}.", finding.remedy)
+    if not table.rows:
+        table.add_row(f"Nothing was seen within {quietness.SAMPLE_S:g} s.", "")
+    return table
+
+
 def doctor() -> int:
-    """Print the machine, the environments and the frameworks; 0 if a comparison can be made here."""
+    """Print the machine, the environments, the frameworks and what disturbs; 0 if a comparison can be made here."""
     # no markup: an engine's own words may have brackets
     width = min(shutil.get_terminal_size((100, 24)).columns, 120)
     console = Console(width=width, highlight=False, markup=False)
@@ -46,6 +56,7 @@ def doctor() -> int:
             missing += 1
             frameworks.add_row(name, "no", "", "it is not installed. Run `make setup` again.")
     console.print(frameworks)
+    console.print(_quietness())
     comparable = any(found[engine].usable for engine in found if engine != "bare")
     if not comparable:
         console.print("No engine can be used: the quick study measures bare against itself until one can.")

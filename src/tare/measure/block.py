@@ -21,6 +21,7 @@ from typing import Any
 from tare.measure import locks
 from tare.measure.lockstep import RunFailed, take_turns
 from tare.measure.run import RUN_DIR_PREFIX, Run, Task
+from tare.measure.watch import Watch
 from tare.plan.specification import seed, steps_per_turn
 from tare.platforms import EngineError, Platform
 from tare.records import store
@@ -198,8 +199,9 @@ def _rounds(
     clock: Callable[[], float],
 ) -> None:
     study, begun = task.study, clock()
+    watch = Watch(runs, gpu=task.cell.device == "gpu")
     take_turns(
-        runs,
+        watch.runs,
         steps=steps,
         settle=_SETTLING_STEPS,
         min_rounds=study.rounds.min,
@@ -211,6 +213,7 @@ def _rounds(
         on_failure=Run.fail,
         on_round=lambda done: progress.round(done, study.rounds.max, clock() - begun),
     )
+    watch.end()
 
 
 def _keep(run: Run, turn: Turn) -> None:

@@ -18,6 +18,7 @@ _STAGES = {
     "ready": "start",
     "warmed": "warm-up",
     "turned": "turn",
+    "used": "turn",
     "evaluated": "evaluate",
     "stopped": "stop",
 }
@@ -68,6 +69,25 @@ class Warmed(_Answer):
     durations_s: list[float]
     first_step_t: float
     t: float
+
+
+class Used(_Answer):
+    """Counters of the worker's process since its start.
+
+    Attributes:
+        t: monotonic clock.
+        cpu_s: CPU time.
+        cpu_wait_s: time that its threads were ready to run and had no CPU; None where there is no such account.
+        throttling: of each control group around it: periods, throttled periods, seconds throttled.
+    """
+
+    t: float
+    cpu_s: float
+    cpu_wait_s: float | None
+    involuntary_switches: int
+    voluntary_switches: int
+    major_faults: int
+    throttling: dict[str, tuple[int, int, float]]
 
 
 class _Evaluated(_Answer):
@@ -127,6 +147,10 @@ class Conversation:
         if len(turn.settle_s) != settle:
             raise RunFailed(f"the worker took {len(turn.settle_s)} settling steps, not {settle}", "turn")
         return turn
+
+    def usage(self) -> Used:
+        """What the worker's process has used so far."""
+        return _checked(Used, self._ask("usage", {}, "used"), "used", "turn")
 
     def evaluate(self, *, test_items: int, classes: int) -> Metrics:
         """Losses and accuracy on the held-out part, whose size and classes are known already."""

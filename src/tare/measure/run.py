@@ -14,7 +14,7 @@ from typing import Any
 
 import tare
 from tare.measure.attest import contradiction
-from tare.measure.conversation import Conversation
+from tare.measure.conversation import Conversation, Used
 from tare.measure.lockstep import RunFailed
 from tare.measure.variables import worker_variables
 from tare.plan.specification import digest, seed, specification, threads
@@ -72,8 +72,13 @@ class Run:
     evidence: dict[str, Any] = field(default_factory=dict)
     description: dict[str, Any] = field(default_factory=dict)
     variables: dict[str, str] = field(default_factory=dict)
+    noise: dict[str, Any] = field(default_factory=dict)
+    noise_verdict: str = ""
     failure: Failure | None = None
     timed_out: bool = False
+    unanswered_s: float = 0.0
+    """For how long it was at work, or hung, without an answer, before it was given up."""
+    _asked_t: float | None = None
     _handle: WorkerHandle | None = None
     _conversation: Conversation | None = None
     _run_dir: Path | None = None
@@ -169,7 +174,12 @@ class Run:
 
     def turn(self, *, round_index: int, position: int, steps: int, settle: int) -> Turn:
         """One turn of the worker."""
+        self._asked_t = time.monotonic()
         return self._talk().turn(round_index=round_index, position=position, steps=steps, settle=settle)
+
+    def usage(self) -> Used:
+        """What the worker has used of the machine so far."""
+        return self._talk().usage()
 
     def finish(self) -> None:
         """Evaluate what was learned, and end the worker in peace."""
@@ -191,6 +201,8 @@ class Run:
             status = self._handle.wait(_STOP_TIMEOUT_S if ending else 0.0)
             with suppress(EngineError):  # what could not be removed is tried again, and told, by discard()
                 self._handle.kill()
+        if self._asked_t is not None:
+            self.unanswered_s = time.monotonic() - self._asked_t
         reason, log_tail = failure.reason.strip().rstrip("."), self._log_tail()
         if status == _KILLED:
             reason += " (it was killed: by somebody, or by the kernel for want of memory)"
@@ -257,6 +269,8 @@ class Run:
             platform=self.description,
             host=host,
             load=load,
+            noise=self.noise,
+            noise_verdict=self.noise_verdict,
         )
 
     def _status(self) -> Status:

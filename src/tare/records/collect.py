@@ -83,7 +83,7 @@ def row(record: Record, study_dir: Path) -> dict[str, Any]:
         "record": path_of(study_dir, cell.name, record.repetition, record.environment)
         .relative_to(study_dir)
         .as_posix(),
-        "noise": "not judged",
+        "noise": record.noise_verdict or "not judged",
     }
 
 

@@ -46,6 +46,7 @@ class Turn(Strict):
         settle_s: duration of each untimed settling step at the start of the turn.
         durations_s: duration of each timed step; `len(durations_s) == steps`.
         started_t: monotonic clock at the start of the first timed step.
+        cpu_s: CPU time of the worker's process at the start of the turn and at its end; None in older records.
     """
 
     round: int = Field(ge=0)
@@ -54,6 +55,7 @@ class Turn(Strict):
     settle_s: list[float]
     durations_s: list[float]
     started_t: float
+    cpu_s: tuple[float, float] | None = None
 
     @model_validator(mode="after")
     def _as_many_durations_as_steps(self) -> Turn:
@@ -136,6 +138,12 @@ class Record(Strict):
     platform: dict[str, Any] = Field(default_factory=dict, description="versions and settings of the engine")
     host: dict[str, Any] = Field(default_factory=dict)
     load: dict[str, Any] = Field(default_factory=dict, description="load of the host around the block")
+    noise: dict[str, Any] = Field(
+        default_factory=dict, description="what disturbed the run between its first turn and its last"
+    )
+    noise_verdict: str = Field(
+        default="", description="`quiet`, or `noisy: ` with the reasons; empty where nothing was judged"
+    )
 
     @model_validator(mode="after")
     def _status_and_failure_agree(self) -> Record:

@@ -13,6 +13,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from tare.report import style, wording
 from tare.stats.planned import natural
+from tare.telemetry.noise_verdict import NOISY
 
 ROW_IN, TITLE_IN, TICKS_IN, GAP_IN, TEXT_IN = 0.19, 0.17, 0.19, 0.2, 0.105
 _PANEL_IN = 1.15  # a panel is at least this wide
@@ -67,6 +68,11 @@ def draw(runs: pd.DataFrame, width_in: float, figure: Figure) -> None:
         )  # fmt: skip
 
 
+def is_noisy(runs: pd.DataFrame) -> list[bool]:
+    """Of each run, whether its verdict is that something disturbed it."""
+    return [bool(noisy) for noisy in runs["noise"].str.startswith(NOISY).fillna(False)]
+
+
 def footer(runs: pd.DataFrame, good: pd.DataFrame) -> list[str]:
     """What has to be said below the panels."""
     if good.empty:
@@ -75,6 +81,8 @@ def footer(runs: pd.DataFrame, good: pd.DataFrame) -> list[str]:
         "Mark: one run (the first at the top of its row); bar: median; at the right: n runs. "
         "Axes do not begin at 0."
     ]
+    if any(is_noisy(good)):
+        said.append("Hollow: something disturbed the run; the report says what.")
     bad = len(runs) - len(good)
     return [*said, f"{wording.count(bad, 'run')} without a result not shown."] if bad else said
 
@@ -91,10 +99,16 @@ def _panel(axes: Axes, runs: pd.DataFrame, marks: Mapping[str, style.Mark]) -> N
             continue
         last = max(len(values) - 1, 1)
         offsets = [_JITTER * (2 * i / last - 1) if len(values) > 1 else 0.0 for i in range(len(values))]
-        axes.plot(
-            values, [row + offset for offset in offsets], mark.marker, color=mark.colour, markersize=3,
-            markeredgecolor="white", markeredgewidth=0.3, linestyle="none", zorder=3,
-        )  # fmt: skip
+        places = list(zip(values, offsets, is_noisy(part), strict=True))
+        for noisy in (False, True):
+            # hollow where something disturbed the run
+            inside, edge, edge_pt = ("white", mark.colour, 0.6) if noisy else (mark.colour, "white", 0.3)
+            axes.plot(
+                [value for value, _, hollow in places if hollow == noisy],
+                [row + offset for _, offset, hollow in places if hollow == noisy],
+                mark.marker, markersize=3, linestyle="none", zorder=3,
+                markerfacecolor=inside, markeredgecolor=edge, markeredgewidth=edge_pt,
+            )  # fmt: skip
         middle = median(values)
         axes.plot([middle, middle], [row - 0.4, row + 0.4], color=mark.colour, linewidth=1.2, zorder=2)
     axes.set_ylim(len(marks) - 0.5, -0.5)

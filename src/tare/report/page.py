@@ -13,7 +13,18 @@ from markupsafe import Markup, escape
 
 from tare.records.schema import Record
 from tare.records.store import write_atomically
-from tare.report import contents, facts, learning, protocol, rows, sentences, svg, tables, wording
+from tare.report import (
+    contents,
+    facts,
+    learning,
+    protocol,
+    quietness,
+    rows,
+    sentences,
+    svg,
+    tables,
+    wording,
+)
 from tare.stats import verdicts
 from tare.stats.known import SelfCheck
 from tare.stats.planned import natural
@@ -74,6 +85,7 @@ def render(
     """The report as text; see `write`."""
     ordered = sorted(records, key=lambda r: (natural(r.cell.name), r.repetition, r.slot, r.environment))
     lines = rows.lines(overhead)
+    quiet = quietness.quietness(ordered)
     context = {
         "study": {"title": "", "name": "", "tare_version": ""} | dict(study),
         "style": Markup(_environment().get_template("style.css").render()),
@@ -90,6 +102,8 @@ def render(
         "columns": tables.columns(overhead),
         "lines": lines,
         "lessons": learning.lessons(runs),
+        "quietness": quiet,
+        "quietness_said": quietness.said(quiet),
         "unmeasured": contents.unmeasured(plan),
         "missing": [line for line in lines if line.verdict == verdicts.MISSING],
         "failed": contents.failed(ordered, runs),

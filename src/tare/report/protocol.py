@@ -49,8 +49,9 @@ def paragraphs(study: Mapping[str, Any], records: Sequence[Record], metric: Metr
     )
     said += _amount(records)
     said.append(
-        "How busy the machine was during each block is in the records (load); it is not judged in this version, so "
-        "look for other work on the machine before you trust a wide or a surprising interval."
+        "What disturbed a run between its first turn and its last is in its record (noise): other processes' CPU time, "
+        "steal, CPU quotas, swap, page faults, and what workers used while they waited. Each run is quiet or noisy by "
+        "fixed limits. Noisy runs are marked and count like all others."
     )
     said += [_SETTINGS[str(study["settings"])]] if study.get("settings") in _SETTINGS else []
     said.append(

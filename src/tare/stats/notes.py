@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import re
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 
 from tare.records.schema import Record
+from tare.telemetry.noise_verdict import NOISY, SEPARATOR
 
 _ENDED = {"failed": "failed", "timeout": "timed out", "interrupted": "interrupted"}
 MOST_REASONS = 3
@@ -42,6 +44,54 @@ def failures(runs: Collection[Record], planned: int, of: str = "") -> list[str]:
         runs_of = count(planned, "run") + (f" of {of}" if of else "")
         phrases.append(f"{reasons.total()} of {runs_of} {word}: {'; '.join(listed[:MOST_REASONS])}{more}")
     return phrases
+
+
+def is_noisy(run: Record) -> bool:
+    """Whether something disturbed the run while it was measured."""
+    return run.noise_verdict.startswith(NOISY)
+
+
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
+def noise_reasons(runs: Collection[Record]) -> list[str]:
+    """Why runs were noisy, most frequent first: `other processes used 31 to 38 % of the CPUs (2 times)`."""
+    seen: dict[str, list[str]] = defaultdict(list)
+    for run in runs:
+        if is_noisy(run):
+            for reason in run.noise_verdict.removeprefix(NOISY).split(SEPARATOR):
+                # a reason has one number; runs that differ in it alone have the same reason
+                number = _NUMBER.search(reason)
+                seen[_NUMBER.sub("#", reason, count=1)].append(number.group() if number else "")
+    found = []
+    for reason, numbers in sorted(seen.items(), key=lambda item: -len(item[1])):
+        low, high = min(numbers, key=_value), max(numbers, key=_value)
+        times = f" ({len(numbers)} times)" if len(numbers) > 1 else ""
+        found.append(reason.replace("#", low if low == high else f"{low} to {high}", 1) + times)
+    return found
+
+
+def _value(number: str) -> float:
+    return float(number or 0)
+
+
+def noise(runs: Collection[Record], of: str = "") -> list[str]:
+    """A phrase on the noisy ones among runs that ended well; they count all the same.
+
+    Args:
+        runs: the runs of one cell and environment.
+        of: name of the environment, where the row belongs to another.
+    """
+    good = [run for run in runs if run.status == "ok"]
+    noisy = [run for run in good if is_noisy(run)]
+    if not noisy:
+        return []
+    reasons = noise_reasons(noisy)
+    more = (
+        f"; and {count(len(reasons) - MOST_REASONS, 'other reason')}" if len(reasons) > MOST_REASONS else ""
+    )
+    runs_of = count(len(good), "run") + (f" of {of}" if of else "")
+    return [f"{len(noisy)} of {runs_of} noisy: {'; '.join(reasons[:MOST_REASONS])}{more}"]
 
 
 def unusable(reason: str, remedy: str) -> str:

@@ -51,6 +51,9 @@ def _said_of_runs(
         theirs = [run for repetition, run in base.runs.items() if repetition in planned.repetitions]
         found += notes.failures(theirs, total, of=planned.baseline)
         unplanned += base.unplanned
+    found += notes.noise(own.runs.values())
+    if base is not None:
+        found += notes.noise(theirs, of=planned.baseline)
     if apart:
         found.append(f"{notes.count(apart, 'block')} not used: the two runs were not measured side by side")
     if unplanned:

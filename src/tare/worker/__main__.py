@@ -5,7 +5,9 @@
     {"start": {"framework": "torch", ...}}   {"phase": {"name": "framework_imported", "t": ...}} and further phases
                                              {"ready": {"parameters": ..., "software": {...}, ...}}
     {"warmup": {"steps": 10}}                {"warmed": {"durations_s": [...], "first_step_t": ...}}
-    {"turn": {"steps": 4, "settle": 1}}      {"turned": {"settle_s": [...], "durations_s": [...], "started_t": ...}}
+    {"usage": {}}                            {"used": {"cpu_s": ..., "involuntary_switches": ..., ...}}
+    {"turn": {"steps": 4, "settle": 1}}      {"turned": {"settle_s": [...], "durations_s": [...], "started_t": ...,
+                                                         "cpu_s": [..., ...]}}
     {"evaluate": {}}                         {"evaluated": {"test_loss": ..., "test_accuracy": ..., ...}}
     {"stop": {}}                             {"stopped": {"steps_trained": ..., ...}}, then it exits with 0
 
@@ -29,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from tare.worker import data as data_sets
-from tare.worker import evidence, frameworks
+from tare.worker import evidence, frameworks, usage
 from tare.worker.channel import EXIT_CHANNEL_CLOSED, Channel, ChannelClosed
 from tare.worker.injection import Lengthened
 from tare.worker.networks import NETWORKS
@@ -134,12 +136,21 @@ class Worker:
 
     def turn(self, message: dict[str, Any]) -> None:
         """Settling steps, then timed steps, each timed by itself; a step ends when its result is there."""
+        # The CPU clock is read around the whole turn, not between its steps: what it has gained by the next turn is
+        # what this worker used while it should have been idle.
+        begun_s = time.process_time()
         settle_s = self._steps(message["settle"])
         started_t = time.monotonic()
         durations_s = self._steps(message["steps"])
+        cpu_s = [begun_s, time.process_time()]
         self._channel.send(
-            "turned", {"settle_s": settle_s, "durations_s": durations_s, "started_t": started_t}
+            "turned",
+            {"settle_s": settle_s, "durations_s": durations_s, "started_t": started_t, "cpu_s": cpu_s},
         )
+
+    def usage(self, message: dict[str, Any]) -> None:
+        """What this process has used so far; asked before the first turn and after the last."""
+        self._channel.send("used", usage.reading())
 
     def _steps(self, count: int) -> list[float]:
         step, clock, durations = self._trainer.step, time.perf_counter, []
@@ -173,6 +184,7 @@ def converse(channel: Channel, inherited: dict[str, Any]) -> int:
     handlers = {
         "start": worker.start,
         "warmup": worker.warmup,
+        "usage": worker.usage,
         "turn": worker.turn,
         "evaluate": worker.evaluate,
     }

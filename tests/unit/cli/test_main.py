@@ -9,6 +9,7 @@ import pytest
 import tare
 from tare.cli import main
 from tare.stats.overhead import overhead
+from tare.telemetry import quietness
 from tests.unit.factory import study as measured_study
 from tests.unit.studies import matrix
 
@@ -171,6 +172,7 @@ def test_doctor(run, project, monkeypatch):
         "podman": ("no podman", ""),
     }
     project.machine.gpus = ["Tesla V100-SXM2-16GB"]
+    monkeypatch.setattr(quietness, "look", lambda: [quietness.Finding("it swaps", "Buy memory.")])
     status, out, _ = run("doctor")
     words = " ".join(out.split())
     assert status == 0
@@ -179,12 +181,17 @@ def test_doctor(run, project, monkeypatch):
     assert "no podman." in words
     assert "measured when Snakemake is called with --use-singularity" in words
     assert all(name in words for name in ("bare", "bubblewrap", "apptainer", "torch", "tensorflow"))
+    assert "How quiet is this machine" in words
+    assert "it swaps." in words
+    assert "Buy memory." in words
 
 
-def test_doctor_where_nothing_can_be_compared(run, project):
+def test_doctor_where_nothing_can_be_compared(run, project, monkeypatch):
     project.machine.down = dict.fromkeys(("bubblewrap", "docker", "podman", "apptainer"), ("no", "Get it."))
+    monkeypatch.setattr(quietness, "look", lambda: [])
     status, out, _ = run("doctor")
     assert status == 1
+    assert "Nothing was seen within 1 s." in " ".join(out.split())
     assert "the quick study measures bare against itself" in " ".join(out.split())
 
 

@@ -70,6 +70,23 @@ def test_warm_up_gives_the_durations_and_two_phases(conversation, lines, phases)
     assert phases == {"first_step_done": 7.0, "warm": 7.5}
 
 
+def test_the_cpu_clock_of_a_turn_is_kept(conversation, lines):
+    lines.put({"turned": {**TURNED["turned"], "cpu_s": [1.0, 1.5]}})
+    assert take_turn(conversation).cpu_s == (1.0, 1.5)
+
+
+def test_what_a_worker_used(conversation, lines):
+    used = {
+        "t": 1.0, "cpu_s": 2.5, "cpu_wait_s": None, "involuntary_switches": 3, "voluntary_switches": 4,
+        "major_faults": 5, "throttling": {"/a": [10, 4, 0.5]},
+    }  # fmt: skip
+    lines.put({"used": used}, {"used": {**used, "cpu_s": "much"}})
+    assert conversation.usage().throttling == {"/a": (10, 4, 0.5)}
+    with pytest.raises(RunFailed, match=r"'used' is wrong: cpu_s") as caught:
+        conversation.usage()
+    assert caught.value.stage == "turn"
+
+
 def test_evaluating_gives_metrics_with_what_is_known_of_the_data(conversation, lines):
     lines.put(EVALUATED)
     metrics = conversation.evaluate(test_items=359, classes=10)

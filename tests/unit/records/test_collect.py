@@ -28,6 +28,12 @@ def test_values_of_a_run_that_went_well():
     assert row["noise"] == "not judged"
 
 
+def test_the_verdict_on_the_noise_is_a_column():
+    verdicts = ["quiet", "noisy: 3 MiB were swapped", ""]
+    frame = table([record(repetition=n, noise_verdict=said) for n, said in enumerate(verdicts, 1)], STUDY)
+    assert frame["noise"].tolist() == ["quiet", "noisy: 3 MiB were swapped", "not judged"]
+
+
 def test_a_run_without_a_result_has_its_reason_and_missing_values():
     row = table([record(status="timeout", reason="no answer within 30 s.", phases={})], STUDY).iloc[0]
     assert (row["status"], row["reason"], row["turns"]) == ("timeout", "no answer within 30 s.", 0)

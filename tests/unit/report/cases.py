@@ -125,6 +125,24 @@ def one_block() -> Case:
 
 
 @cache
+def noisy() -> Case:
+    """Two runs of docker were disturbed, all others were not."""
+    records, planned = study(cells=["lenet-torch"], factors={"bare": 1.0, "docker": 1.03})
+    used = {2: 31, 5: 38}
+    judged = [
+        run.model_copy(
+            update={
+                "noise_verdict": f"noisy: other processes used {used[run.repetition]} % of the CPUs"
+                if run.environment == "docker" and run.repetition in used
+                else "quiet"
+            }
+        )
+        for run in records
+    ]
+    return case(judged, planned)
+
+
+@cache
 def hostile() -> Case:
     """Names and reasons that are markup somewhere."""
     records, planned = study(cells=["lenet-torch"], factors={"bare": 1.0, "a<b>&$c_{d}": 1.03})
@@ -149,7 +167,7 @@ def empty() -> Case:
     return case([], plan([]))
 
 
-ALL = [full, mixed, nothing, nowhere, only_bare, again, ladder, one_block, hostile, wide, empty]
+ALL = [full, mixed, nothing, nowhere, only_bare, again, ladder, one_block, noisy, hostile, wide, empty]
 
 
 def figures_of(one: Case, folder: Path) -> dict[str, str]:

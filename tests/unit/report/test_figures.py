@@ -121,6 +121,18 @@ def test_what_was_not_measured_is_said():
     assert "no other environment is planned" in shown(cases.only_bare)
 
 
+def test_noisy_runs_are_hollow_and_it_says_so():
+    with style.drawing(style.COLUMN_IN, 1) as figure:
+        dots.draw(cases.noisy().runs, style.COLUMN_IN, figure)
+        marks = [line for line in figure.axes[0].lines if line.get_linestyle() == "None"]
+        hollow = sum(len(line.get_xdata()) for line in marks if line.get_markerfacecolor() == "white")
+        assert (hollow, sum(len(line.get_xdata()) for line in marks)) == (2, 12)
+        assert any("Hollow: something disturbed the run" in text.get_text() for text in texts(figure))
+    with style.drawing(style.COLUMN_IN, 1) as figure:
+        dots.draw(cases.full().runs, style.COLUMN_IN, figure)
+        assert not any("Hollow" in text.get_text() for text in texts(figure))
+
+
 def test_dollars_are_no_mathematics():
     assert "a<b>&$c_{d}" in shown(cases.hostile)
 

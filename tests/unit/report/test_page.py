@@ -97,7 +97,7 @@ def test_ids_are_unique_and_references_lead_somewhere(make, rendered):
 def test_for_screen_readers(rendered):
     found = outline(rendered(cases.mixed))
     assert ("html", "lang", "en") in found.attributes
-    assert found.tags["caption"] == found.tags["table"] == 4
+    assert found.tags["caption"] == found.tags["table"] == 5
     scopes = Counter(value for tag, name, value in found.attributes if name == "scope")
     assert scopes["col"] > 20
     assert scopes["row"] > 20
@@ -172,6 +172,17 @@ def test_times_and_the_papers_protocol(rendered):
 
 def test_the_same_study_gives_the_same_page(rendered):
     assert rendered(cases.mixed) == rendered(cases.mixed)
+
+
+def test_how_quiet_it_was(rendered):
+    words = outline(rendered(cases.noisy)).words
+    assert "2 of 12 runs were noisy. Noisy runs count like all others" in words
+    assert "other processes used 31 to 38 % of the CPUs (2 times)" in words
+    assert "lenet-torch docker 4 2 0 other processes" in words
+    assert "it is not judged" not in words
+    assert "18 runs could not be judged" not in words
+    assert "No run has been judged. 72 runs could not be judged." in outline(rendered(cases.full)).words
+    assert "No run has been made yet." in outline(rendered(cases.nothing)).words
 
 
 def test_without_figures(tmp_path):

@@ -104,13 +104,15 @@ def test_a_whole_conversation(framework, start):
         {"warmup": {"steps": 3}},
         {"turn": {"steps": 4, "settle": 1}},
         {"turn": {"steps": 2, "settle": 0}},
+        {"usage": {}},
         {"evaluate": {}},
         {"stop": {}},
     ]
     said, status = talk(*messages, close=False)
     assert status == 0
     assert [name for name, _ in said] == [
-        *("hello", "phase", "phase", "phase", "ready", "warmed", "turned", "turned", "evaluated", "stopped")
+        *("hello", "phase", "phase", "phase", "ready", "warmed", "turned", "turned", "used", "evaluated"),
+        "stopped",
     ]
     assert answers(said, "hello")[0]["protocol"] == PROTOCOL == CONTROLLERS_PROTOCOL
     assert [phase["name"] for phase in answers(said, "phase")] == [
@@ -126,6 +128,8 @@ def test_a_whole_conversation(framework, start):
     first, second = answers(said, "turned")
     assert (len(first["settle_s"]), len(first["durations_s"])) == (1, 4)
     assert (len(second["settle_s"]), len(second["durations_s"])) == (0, 2)
+    clock = [*first["cpu_s"], *second["cpu_s"], answers(said, "used")[0]["cpu_s"]]
+    assert clock == sorted(clock)
     assert answers(said, "evaluated") == [
         {"training_loss": 0.1, "test_loss": 0.5, "test_accuracy": 0.75, "steps_trained": 10}
     ]
@@ -137,7 +141,9 @@ def test_the_controllers_side_understands_it(framework, start):
     said, _ = talk(
         {"start": start},
         {"warmup": {"steps": 3}},
+        {"usage": {}},
         {"turn": {"steps": 4, "settle": 1}},
+        {"usage": {}},
         {"evaluate": {}},
         {"stop": {}},
     )
@@ -149,7 +155,10 @@ def test_the_controllers_side_understands_it(framework, start):
     conversation.start(start)
     assert conversation.ready().classes == 10
     assert len(conversation.warm_up(3)) == 3
-    assert conversation.turn(round_index=0, position=0, steps=4, settle=1).steps == 4
+    before = conversation.usage()
+    turn = conversation.turn(round_index=0, position=0, steps=4, settle=1)
+    assert turn.steps == 4
+    assert before.cpu_s <= turn.cpu_s[0] <= turn.cpu_s[1] <= conversation.usage().cpu_s
     assert conversation.evaluate(test_items=5, classes=10).steps_trained == 8
     conversation.stop()
     assert {"process_started", "framework_imported", "data_ready", "model_built", "warm"} <= set(phases)

@@ -1,0 +1,139 @@
+"""Real disturbances of a real short block, each of which must be named, and a block that nobody disturbs."""
+
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tare import platforms
+from tare.data import digits
+from tare.measure.block import measure_block
+from tests.engines.conftest import usable
+from tests.unit.simulated import task
+
+pytestmark = pytest.mark.engine
+
+CGROUPS = Path("/sys/fs/cgroup")
+AGAIN = {"name": "bare-again", "engine": "bare", "baseline": "bare"}
+HOG = "while True: pass"
+# Long enough for shares of CPU time, which the kernel counts in ticks.
+ROUNDS = {"min": 12, "max": 12}
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "digits.npz"
+    digits.write(path)
+    return path
+
+
+@pytest.fixture
+def measure(prepared, tmp_path):
+    """Measures a short block of torch's LeNet; engine -> its records."""
+
+    def measure(*environments, name="block"):
+        folder = tmp_path / name
+        folder.mkdir()
+        shutil.copy(prepared, folder / "digits.npz")
+        asked = task(
+            folder, environments, rounds=ROUNDS, threads=None, warmup_steps=3, steps_per_turn=8, timeout_s=120
+        )
+        engines = {environment.engine for environment in asked.environments}
+        records = measure_block(asked, {engine: platforms.create(engine) for engine in engines})
+        assert [record.failure for record in records] == [None] * len(records)
+        return records
+
+    return measure
+
+
+def test_a_process_that_uses_a_cpu_is_named(measure):
+    hogs = [subprocess.Popen([sys.executable, "-c", HOG]) for _ in os.sched_getaffinity(0)]
+    try:
+        records = measure("bare", AGAIN)
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+    for record in records:
+        assert record.noise["other_cpu_pct"] > 20
+        assert record.noise_verdict.startswith("noisy: other processes used ")
+
+
+@pytest.fixture
+def quota():
+    """Puts this process into a control group that may use half a CPU, and back at the end."""
+
+    def group_of(line_start):
+        for line in Path("/proc/self/cgroup").read_text().splitlines():
+            number, controllers, path = line.split(":", 2)
+            if line_start(number, controllers.split(",")):
+                return path
+        return None
+
+    name = f"tare-test-{secrets.token_hex(4)}"
+    v1 = next((path for path in (CGROUPS / "cpu", CGROUPS / "cpu,cpuacct") if path.is_dir()), None)
+    if v1 is not None:
+        root, own = v1, group_of(lambda number, controllers: "cpu" in controllers)
+        limit = (("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "50000"))
+    else:
+        root, own = CGROUPS, group_of(lambda number, controllers: number == "0")
+        limit = (("cpu.max", "50000 100000"),)
+    group, moved = root / name, False
+    try:
+        if v1 is None and "cpu" not in (root / "cgroup.subtree_control").read_text().split():
+            (root / "cgroup.subtree_control").write_text("+cpu")
+        group.mkdir()
+        for file, value in limit:
+            (group / file).write_text(value)
+        (group / "cgroup.procs").write_text(str(os.getpid()))
+        moved = True
+    except OSError as error:
+        sentence = f"no control group with a quota can be made: {error}. Run the tests as root."
+        if os.environ.get("TARE_REQUIRE_ENGINES") == "1":
+            pytest.fail(sentence)
+        pytest.skip(sentence)
+    finally:
+        if not moved and group.is_dir():
+            group.rmdir()
+    yield
+    (root / (own or "/").lstrip("/") / "cgroup.procs").write_text(str(os.getpid()))
+    for _ in range(50):
+        try:
+            group.rmdir()
+            return
+        except OSError:
+            time.sleep(0.1)  # a worker that was killed may take a moment to be gone
+    pytest.fail(f"{group} could not be removed")
+
+
+def test_a_cpu_quota_is_named(measure, quota):
+    for record in measure("bare", AGAIN):
+        assert record.noise["throttled_pct"] > 20
+        assert "a CPU quota stopped it in " in record.noise_verdict
+        assert "a CPU quota on Tare itself stopped it in " in record.noise_verdict
+        assert record.resources["cpu_quota"] == 0.5
+
+
+@pytest.mark.parametrize("engine", [name for name in platforms.ENGINES if name != "bare"])
+def test_an_idle_machine_is_quiet(engine, measure):
+    """Somebody else may be busy here, so it is tried a few times; the verdict must at least name only what is so."""
+    usable(engine)
+    seen = []
+    for attempt in range(4):
+        records = measure("bare", engine, name=f"attempt-{attempt}")
+        for record in records:
+            assert record.noise["waiting_cpu_pct"] <= 2, "a waiting worker is idle"
+            assert {"other_cpu_pct", "steal_pct", "involuntary_switches", "major_faults"} <= set(record.noise)
+        if all(record.noise_verdict == "quiet" for record in records):
+            return
+        seen.append({record.noise_verdict for record in records})
+        time.sleep(5)
+    busy = max(os.getloadavg()) > 1.5 * len(os.sched_getaffinity(0))
+    if busy and all("other processes" in verdict for verdicts in seen for verdict in verdicts):
+        pytest.skip(f"others were busy on this machine all the time: {seen}")
+    pytest.fail(f"never quiet: {seen}")

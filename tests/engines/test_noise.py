@@ -8,10 +8,12 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tare import platforms
 from tare.data import digits
+from tare.measure import variables
 from tare.measure.block import measure_block
 from tests.engines.conftest import usable
 from tests.unit.simulated import task
@@ -113,17 +115,28 @@ def quota():
 
 def test_a_cpu_quota_is_named(measure, quota):
     for record in measure("bare", AGAIN):
-        assert record.noise["throttled_pct"] > 20
+        assert record.noise["throttled_pct"] > 5
         assert "a CPU quota stopped it in " in record.noise_verdict
         assert "a CPU quota on Tare itself stopped it in " in record.noise_verdict
         assert record.resources["cpu_quota"] == 0.5
 
 
+def test_a_worker_that_spins_while_it_waits_is_named(measure, monkeypatch):
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one CPU: torch has one thread, and that one sleeps while it waits")
+    spinning = {"GOMP_SPINCOUNT": "infinite", "OMP_WAIT_POLICY": "active"}
+    monkeypatch.setitem(variables.QUIET_OF_FRAMEWORK, "torch", spinning)
+    for record in measure("bare", AGAIN):
+        assert record.noise["waiting_cpu_pct"] > 2
+        assert "it was not idle while it waited for its turn: " in record.noise_verdict
+        assert "another worker of the block was not idle" in record.noise_verdict
+
+
 @pytest.mark.parametrize("engine", [name for name in platforms.ENGINES if name != "bare"])
 def test_an_idle_machine_is_quiet(engine, measure):
-    """Somebody else may be busy here, so it is tried a few times; the verdict must at least name only what is so."""
+    """Tried a few times; it may only fail to come out quiet where the machine is seen to be busy by other means too."""
     usable(engine)
-    seen = []
+    seen, busy_pct = [], []
     for attempt in range(4):
         records = measure("bare", engine, name=f"attempt-{attempt}")
         for record in records:
@@ -131,9 +144,12 @@ def test_an_idle_machine_is_quiet(engine, measure):
             assert {"other_cpu_pct", "steal_pct", "involuntary_switches", "major_faults"} <= set(record.noise)
         if all(record.noise_verdict == "quiet" for record in records):
             return
-        seen.append({record.noise_verdict for record in records})
-        time.sleep(5)
-    busy = max(os.getloadavg()) > 1.5 * len(os.sched_getaffinity(0))
-    if busy and all("other processes" in verdict for verdicts in seen for verdict in verdicts):
-        pytest.skip(f"others were busy on this machine all the time: {seen}")
-    pytest.fail(f"never quiet: {seen}")
+        seen.append(sorted({record.noise_verdict for record in records}))
+        # nothing of ours runs now
+        now = psutil.cpu_times_percent(interval=2)
+        busy_pct.append(100 - now.idle - now.iowait)
+        time.sleep(3)
+    theirs = ("other processes used", "the hypervisor took")
+    if min(busy_pct) > 3 and all(any(words in said for words in theirs) for said in map(str, seen)):
+        pytest.skip(f"others used {min(busy_pct):.0f} % of the CPUs at least: {seen}")
+    pytest.fail(f"never quiet, while {busy_pct} % of the CPUs were busy without us: {seen}")

@@ -39,7 +39,7 @@ LIMITS = (
         "other_cpu_pct",
         5.0,
         "other processes used {value} % of the CPUs",
-        "services, the kernel and the engines' daemons used up to 0.8 % on an idle virtual machine with 2 CPUs",
+        "services, the kernel and the engines' daemons used up to 0.7 % on an idle virtual machine with 2 CPUs",
     ),
     Limit(
         "steal_pct",

@@ -21,6 +21,7 @@ class Lengthened:
     def __init__(self, trainer: Any, injected_pct: float) -> None:
         self._trainer = trainer
         self._factor = 1 + injected_pct / 100
+        self._piece_s = 0.0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._trainer, name)
@@ -31,10 +32,13 @@ class Lengthened:
         begun = clock()
         self._trainer.step()
         now = clock()
-        end, longest_s = begun + (now - begun) * self._factor, 0.0
-        while now + longest_s < end:
+        end = begun + (now - begun) * self._factor
+        # as long as there is time for another piece of the usual length
+        while now + self._piece_s < end:
             self._trainer.keep_busy()
             before, now = now, clock()
-            longest_s = max(longest_s, now - before)
+            piece_s = now - before
+            # one that was interrupted counts for little, or no piece would ever seem to fit again
+            self._piece_s += (min(piece_s, 2 * self._piece_s or piece_s) - self._piece_s) / 8
         while clock() < end:
             pass

@@ -43,7 +43,8 @@ def test_a_step_takes_its_share_longer(monkeypatch, injected_pct, step_s):
     begun = clock.now
     for _ in range(10):
         longer.step()
-    assert (clock.now - begun) / 10 == pytest.approx(step_s * (1 + injected_pct / 100), rel=2e-3)
+    beyond_s = (clock.now - begun) / 10 - step_s * (1 + injected_pct / 100)
+    assert 0 <= beyond_s < 9e-6 + 4e-6  # at most one piece of work and the readings of the clock
     assert trainer.taken == 10
     # the threads are at work for nearly all of the wait: asleep, they would make the next step longer
     waited_s = 10 * step_s * injected_pct / 100

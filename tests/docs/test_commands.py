@@ -1,7 +1,7 @@
 """Every command in the documentation is run, in a copy of the project whose quick study is quicker still.
 
 Commands stand in fenced blocks marked `sh`, one a line. A fenced block marked `yaml` whose first line is `# NAME.yaml`
-is a file that the commands after it may use.
+is a file that the commands after it may use; so is one marked `csv`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.workflow.conftest import PARTS, ROOT, Project
 pytestmark = pytest.mark.docs
 
 PAGES = [ROOT / "README.md", ROOT / "config" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-FENCE = re.compile(r"^```(sh|yaml)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(r"^```(sh|yaml|csv)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 # What this test can't run, and what does run it.
 ELSEWHERE = {
     "make test": ".ci/run",
@@ -79,6 +79,8 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Project:
             study = yaml.safe_load(content)
             shorter = {**study, "rounds": {"min": 2, "max": 2}, "repetitions": 1, "warmup_steps": 2}
             (folder / first.removeprefix("# ")).write_text(yaml.safe_dump(shorter))
+    for _, content in fences("csv"):
+        (folder / content.splitlines()[0].removeprefix("# ")).write_text(content)
     project = Project(folder, study="quick", variables={"VENV": sys.prefix})
     project.snakemake()
     return project

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import tare
 from tare.cli import doctor, selfcheck, study
@@ -49,6 +50,7 @@ def parser() -> argparse.ArgumentParser:
                 "--last", action="store_true", help="the study that Snakemake was last called for"
             )
         command.set_defaults(run=run)
+    _add_overhead(commands)
     command = commands.add_parser(
         "self-check",
         help="known answers beside what was measured of them; exit status 1 where one is not met",
@@ -59,6 +61,36 @@ def parser() -> argparse.ArgumentParser:
     )
     command.set_defaults(run=selfcheck.self_check)
     return top
+
+
+def _add_overhead(commands: Any) -> None:
+    text = "the overhead of numbers that were measured elsewhere: two files with one value a run"
+    command = commands.add_parser("overhead", help=text, description=text)
+    for name, of in (("baseline", "the baseline"), ("platform", "the platform")):
+        command.add_argument(f"--{name}", type=Path, required=True, metavar="CSV", help=f"numbers of {of}")
+    command.add_argument(
+        "--metric", choices=("throughput", "time"), required=True,
+        help="throughput: more is better; time: less is better; in any unit",
+    )  # fmt: skip
+    command.add_argument(
+        "--column", metavar="NAME", help="the values' column (the only one beside the pairs)"
+    )
+    command.add_argument(
+        "--pair", metavar="NAME", help="the column that tells which values belong together (pair, or block)"
+    )
+    command.add_argument(
+        "--margin-pct", type=float, default=2.0, help="overheads within this do not matter (2)"
+    )
+    command.add_argument("--level", type=float, default=0.95, help="confidence level of the interval (0.95)")
+    command.add_argument("--json", action="store_true", help="print JSON")
+    command.set_defaults(run=_overhead)
+
+
+def _overhead(arguments: argparse.Namespace) -> int:
+    # here, since it loads what the other commands do not need
+    from tare.cli import lists
+
+    return lists.overhead(arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
+from typing import Protocol
 
 from scipy.stats import t as student
 
@@ -21,6 +22,20 @@ def half_width(sd: float, n: int, level: float) -> float:
         level: confidence level, 0..1.
     """
     return float(student.ppf(0.5 + level / 2, n - 1)) * sd / math.sqrt(n)
+
+
+class Interval(Protocol):
+    """An overhead and its intervals: what a verdict is made from."""
+
+    @property
+    def pct(self) -> float:
+        """The overhead, percent."""
+
+    def interval_pct(self, level: float | None = None) -> tuple[float, float] | None:
+        """The interval that is printed, or at another level, percent; None where there is none."""
+
+    def equivalence_interval_pct(self) -> tuple[float, float] | None:
+        """The interval of two one-sided tests, percent; None where there is none."""
 
 
 @dataclass(frozen=True)

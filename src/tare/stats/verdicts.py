@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from tare.stats.intervals import Estimate
+from tare.stats.intervals import Estimate, Interval
 
 SLOWER = "slower"
 FASTER = "faster"
@@ -54,7 +54,7 @@ def check_margin(margin_pct: float) -> None:
         raise ValueError(f"margin_pct is {margin_pct}; set it above 0, such as 2.")
 
 
-def verdict(estimate: Estimate, margin_pct: float) -> str:
+def verdict(estimate: Interval, margin_pct: float) -> str:
     """One of the six verdicts; without an interval it is inconclusive.
 
     Args:

@@ -1,0 +1,91 @@
+"""`tare overhead`: the user's own numbers."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from dataclasses import asdict
+
+from tare.cli import numbers
+from tare.plan.errors import StudyError
+from tare.report import wording
+from tare.stats.lists import ListOverhead, overhead_of_values
+
+_SHOWN = 5
+
+
+def overhead(arguments: Namespace) -> int:
+    """Print what two files of numbers say.
+
+    Raises:
+        StudyError: a file or an option is wrong.
+    """
+    base, own = (
+        numbers.read(path, arguments.column, arguments.pair)
+        for path in (arguments.baseline, arguments.platform)
+    )
+    values, notes = _paired(base, own)
+    try:
+        found = overhead_of_values(
+            *values, metric=arguments.metric, paired=base.pairs is not None,
+            margin_pct=arguments.margin_pct, level=arguments.level,
+        )  # fmt: skip
+    except ValueError as error:
+        raise StudyError(str(error)) from error
+    notes = [part for part in (found.note, *notes) if part]
+    if arguments.json:
+        print(json.dumps(asdict(found) | {"note": "; ".join(notes)}, indent=1))
+    else:
+        _print(arguments, found, notes)
+    return 0
+
+
+def _paired(base: numbers.Numbers, own: numbers.Numbers) -> tuple[tuple[list[float], list[float]], list[str]]:
+    """The values to compare, those of a pair at the same place, and what has to be said of others."""
+    if base.pairs is None and own.pairs is None:
+        return (base.values, own.values), []
+    if base.pairs is None or own.pairs is None:
+        one, other = (base, own) if own.pairs is None else (own, base)
+        raise StudyError(
+            f"{one.path} has a column of pairs and {other.path} has none; give both one, or take it out of both."
+        )
+    theirs, ours = (dict(zip(n.pairs or (), n.values, strict=True)) for n in (base, own))
+    common = [name for name in theirs if name in ours]
+    if not common:
+        raise StudyError(f"{base.path} and {own.path} have no pair in common.")
+    notes = []
+    for one, names in (
+        (base, [n for n in theirs if n not in ours]),
+        (own, [n for n in ours if n not in theirs]),
+    ):
+        if names:
+            more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+            notes.append(f"not used, since only {one.path} has them: pairs {', '.join(names[:_SHOWN])}{more}")
+    return ([theirs[name] for name in common], [ours[name] for name in common]), notes
+
+
+def _print(arguments: Namespace, found: ListOverhead, notes: list[str]) -> None:
+    interval = wording.interval(found.ci_low_pct, found.ci_high_pct)
+    runs = (
+        wording.count(found.platform_runs, "pair")
+        if found.paired
+        else f"{found.baseline_runs} and {found.platform_runs} independent values"
+    )
+    estimate = wording.pct(found.estimate_pct, found.ci_low_pct, found.ci_high_pct)
+    print(
+        f"Overhead of {arguments.platform} against {arguments.baseline} in {found.metric}; positive = slower."
+    )
+    print(f"Estimate: {estimate} % {interval or '(no interval)'}, {100 * found.level:g} % t interval, {runs}")
+    print(
+        f"By the papers' formula: {wording.pct(found.performance_overhead_pct)} %, "
+        f"from the means {wording.quantity(found.baseline_value)} and {wording.quantity(found.value)}"
+    )
+    print(f"Verdict: {found.verdict} (margin {arguments.margin_pct:g} %)")
+    if not found.paired:
+        notes = [
+            *notes,
+            "the two lists are taken for independent runs: whatever changed between measuring the one and the other, "
+            "such as the machine's speed, is in the result",
+        ]
+    for note in notes:
+        print(wording.sentence(f"Note: {note}"))

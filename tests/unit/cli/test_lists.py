@@ -1,0 +1,120 @@
+"""`tare overhead`: files of numbers."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tare.cli import main
+from tare.stats.lists import overhead_of_values
+
+BARE, DOCKER = [6400.0, 6380.0, 6450.0], [6210.0, 6190.0, 6250.0]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+
+    def command(baseline, platform, *options, metric="throughput"):
+        for name, content in (("a.csv", baseline), ("b.csv", platform)):
+            if isinstance(content, bytes):
+                (tmp_path / name).write_bytes(content)
+            elif content is not None:
+                text = content if isinstance(content, str) else "".join(f"{value}\n" for value in content)
+                (tmp_path / name).write_text(text)
+        status = main(
+            ["overhead", "--baseline", "a.csv", "--platform", "b.csv", "--metric", metric, *options]
+        )
+        said = capsys.readouterr()
+        return status, said.out, said.err
+
+    return command
+
+
+def test_plain_lists(run):
+    status, out, err = run(BARE, DOCKER)
+    assert (status, err) == (0, "")
+    assert out.startswith(
+        "Overhead of b.csv against a.csv in throughput; positive = slower.\nEstimate: 3.02 % ["
+    )
+    assert "95 % t interval, 3 and 3 independent values" in out
+    assert "By the papers' formula: 3.02 %, from the means 6,410 and 6,217" in out
+    assert "Verdict: slower (margin 2 %)" in out
+    assert "taken for independent runs" in out
+
+
+def test_json_has_the_names_of_overhead_csv(run):
+    status, out, _ = run(BARE, DOCKER, "--json")
+    found = json.loads(out)
+    expected = overhead_of_values(BARE, DOCKER, metric="throughput")
+    assert status == 0
+    assert found["estimate_pct"] == pytest.approx(expected.estimate_pct)
+    assert found["ci_low_pct"] == pytest.approx(expected.ci_low_pct)
+    assert found["verdict"] == "slower"
+
+
+def test_pairs_whatever_their_order(run):
+    base = "# measured on Monday\npair,images/s\nmon,6400\n\ntue,6380\nwed,6450\n"
+    own = "block,images/s\nwed,6250\nmon,6210\ntue,6190\nthu,6000\n"
+    status, out, _ = run(base, own, "--json")
+    found, expected = json.loads(out), overhead_of_values(BARE, DOCKER, metric="throughput", paired=True)
+    assert status == 0
+    assert found["estimate_pct"] == pytest.approx(expected.estimate_pct)
+    assert found["ci_high_pct"] == pytest.approx(expected.ci_high_pct)
+    assert (found["paired"], found["platform_runs"]) == (True, 3)
+    assert found["note"] == "not used, since only b.csv has them: pairs thu"
+
+
+def test_one_of_several_columns(run):
+    table = "run,host,seconds\n1,a,0.010\n2,a,0.011\n"
+    other = "run,host,seconds\n1,a,0.012\n2,a,0.013\n"
+    status, out, _ = run(table, other, "--column", "seconds", "--pair", "run", metric="time")
+    assert status == 0
+    assert "in time; positive = slower" in out
+    assert "2 pairs" in out
+
+
+@pytest.mark.parametrize(
+    ("baseline", "platform", "options", "said"),
+    [
+        (None, BARE, (), "a.csv can't be read: No such file or directory."),
+        ("", BARE, (), "a.csv has no values; write one a line."),
+        ("images/s\n", BARE, (), "a.csv has no values below its header"),
+        (b"\xff\xfe\x00\x81", BARE, (), "a.csv is no text file"),
+        (BARE, "6210\nabout 6190\n6250\n", (), "b.csv, line 2: 'about 6190' is no number."),
+        (BARE, "64o0\n6190\n", (), "b.csv, line 1: '64o0' is neither a number nor a header."),
+        (BARE, "n\n6210\nabout 6190\n", (), "b.csv, line 3: 'about 6190' is no number."),
+        (BARE, "6210\n0\n", (), "b.csv, line 2: 0 is no throughput or time; both are above 0."),
+        (BARE, "6210\n-1\n", (), "b.csv, line 2: -1 is no throughput or time"),
+        (BARE, "6210\nnan\n", (), "b.csv, line 2: nan is no throughput or time"),
+        (BARE, "6210\n1e999\n", (), "b.csv, line 2: 1e999 is no throughput or time"),
+        (BARE, "1,6210\n2,6190\n", (), "b.csv has no header; name its columns in the first line."),
+        (BARE, "a,b\n1,2\n", (), "b.csv has the columns a, b; say with --column which one holds the values."),
+        ("a,b\n1,2\n", "a,b\n1\n", ("--column", "a"), "b.csv, line 2: 1 fields where the first line has 2."),
+        ("n\n1\n", "m\n1\n", ("--column", "n"), "b.csv has no column 'n'"),
+        ("pair,n\n1,5\n1,6\n", BARE, (), "a.csv, line 3: names the pair '1' a second time"),
+        ("pair,n\n,5\n", BARE, (), "a.csv, line 2: names no pair"),
+        ("pair,n\n1,5\n", "n\n5\n", (), "a.csv has a column of pairs and b.csv has none"),
+        ("pair,n\n1,5\n", "pair,n\n2,5\n", (), "a.csv and b.csv have no pair in common."),
+        (BARE, DOCKER, ("--level", "95"), "level is 95.0; choose one above 0.5 and below 1"),
+        (BARE, DOCKER, ("--margin-pct", "-1"), "margin_pct is -1.0; set it above 0"),
+    ],
+)
+def test_bad_input_is_one_sentence(run, baseline, platform, options, said):
+    status, out, err = run(baseline, platform, *options)
+    assert (status, out) == (1, "")
+    assert err.startswith("tare: ")
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_a_folder_is_no_file(run, tmp_path):
+    (tmp_path / "a.csv").mkdir()
+    assert "a.csv can't be read: Is a directory." in run(None, DOCKER)[2]
+
+
+def test_the_direction_is_never_guessed(run):
+    with pytest.raises(SystemExit) as ended:
+        run(BARE, DOCKER, metric="speed")
+    assert ended.value.code == 2

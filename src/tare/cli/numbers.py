@@ -12,6 +12,8 @@ from tare.plan.errors import StudyError, nearest, shown
 # A column of this name holds the pairs.
 PAIR_COLUMNS = ("pair", "block")
 _BEGINS_NUMBER = frozenset("0123456789+-.")
+# How people and programs write that there is no value: as a first line a missing run, and no header.
+_NO_VALUE = frozenset(("na", "n/a", "none", "null", "nil", "failed", "error", "timeout", "missing"))
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,9 @@ def read(path: Path, column: str | None = None, pair: str | None = None) -> Numb
         raise StudyError(f"{path} has no values; write one a line.")
     first = rows[0][1]
     header = [name.strip() for name in first] if not all(_is_number(field) for field in first) else None
-    if header is not None and any(name[:1] in _BEGINS_NUMBER for name in header if name):
+    if header is not None and any(
+        not name or name[0] in _BEGINS_NUMBER or name.lower() in _NO_VALUE for name in header
+    ):
         # a value with a slip in it must not be dropped as a header
         raise StudyError(
             f"{path}, line {rows[0][0]}: {shown(','.join(header))} is neither a number nor a header."

@@ -83,6 +83,8 @@ def test_one_of_several_columns(run):
         ("images/s\n", BARE, (), "a.csv has no values below its header"),
         (b"\xff\xfe\x00\x81", BARE, (), "a.csv is no text file"),
         (BARE, "6210\nabout 6190\n6250\n", (), "b.csv, line 2: 'about 6190' is no number."),
+        (BARE, "NA\n6190\n", (), "b.csv, line 1: 'NA' is neither a number nor a header."),
+        (BARE, "failed\n6190\n", (), "b.csv, line 1: 'failed' is neither a number nor a header."),
         (BARE, "64o0\n6190\n", (), "b.csv, line 1: '64o0' is neither a number nor a header."),
         (BARE, "n\n6210\nabout 6190\n", (), "b.csv, line 3: 'about 6190' is no number."),
         (BARE, "6210\n0\n", (), "b.csv, line 2: 0 is no throughput or time; both are above 0."),

@@ -34,10 +34,17 @@ def overhead(arguments: Namespace) -> int:
         raise StudyError(str(error)) from error
     notes = [part for part in (found.note, *notes) if part]
     if arguments.json:
-        print(json.dumps(asdict(found) | {"note": "; ".join(notes)}, indent=1))
+        columns = {"baseline_column": base.column, "platform_column": own.column}
+        print(json.dumps(asdict(found) | columns | {"note": "; ".join(notes)}, indent=1))
     else:
+        # with the columns' names, so that nobody's first value passes for a header unseen
+        print(f"Overhead of {_named(own)} against {_named(base)} in {found.metric}; positive = slower.")
         _print(arguments, found, notes)
     return 0
+
+
+def _named(one: numbers.Numbers) -> str:
+    return str(one.path) if one.column is None else f"{one.path} (column {one.column})"
 
 
 def _paired(base: numbers.Numbers, own: numbers.Numbers) -> tuple[tuple[list[float], list[float]], list[str]]:
@@ -72,9 +79,6 @@ def _print(arguments: Namespace, found: ListOverhead, notes: list[str]) -> None:
         else f"{found.baseline_runs} and {found.platform_runs} independent values"
     )
     estimate = wording.pct(found.estimate_pct, found.ci_low_pct, found.ci_high_pct)
-    print(
-        f"Overhead of {arguments.platform} against {arguments.baseline} in {found.metric}; positive = slower."
-    )
     print(f"Estimate: {estimate} % {interval or '(no interval)'}, {100 * found.level:g} % t interval, {runs}")
     print(
         f"By the papers' formula: {wording.pct(found.performance_overhead_pct)} %, "

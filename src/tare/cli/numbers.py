@@ -18,9 +18,15 @@ _NO_VALUE = frozenset(("na", "n/a", "none", "null", "nil", "failed", "error", "t
 
 @dataclass(frozen=True)
 class Numbers:
-    """Values in the order of the file; `pairs` are the names of their pairs, None where there is no such column."""
+    """Values in the order of the file.
+
+    Attributes:
+        column: the values' column by the header; None where the file has no header.
+        pairs: the names of the values' pairs; None where there is no such column.
+    """
 
     path: Path
+    column: str | None
     values: list[float]
     pairs: list[str] | None
 
@@ -65,7 +71,7 @@ def read(path: Path, column: str | None = None, pair: str | None = None) -> Numb
                 what = "names no pair" if not name else f"names the pair {shown(name)} a second time"
                 raise StudyError(f"{path}, line {line}: {what}; give each line a pair of its own.")
             pairs.append(name)
-    return Numbers(path, values, pairs if pair_place is not None else None)
+    return Numbers(path, header[place] if header else None, values, pairs if pair_place is not None else None)
 
 
 def _rows(path: Path) -> list[tuple[int, list[str]]]:

@@ -12,5 +12,12 @@ with running(snakemake.log[0]):
     study, plan = freeze.read(study_dir)
     # all of them: those that were made for other settings or repetitions are not used, but counted
     records = [read(path) for path in scan(study_dir)]
-    frame = overhead(records, plan, metric=study.metric, margin_pct=study.margin_pct)
+    frame = overhead(
+        records,
+        plan,
+        metric=study.metric,
+        margin_pct=study.margin_pct,
+        adjust=study.adjust,
+        interval=study.interval,
+    )
     write_atomically(Path(snakemake.output.overhead), frame.to_csv(index=False, lineterminator="\n"))

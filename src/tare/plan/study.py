@@ -23,6 +23,8 @@ ENGINES = ("bare", "bubblewrap", "docker", "podman", "apptainer")
 DATA_SETS = ("digits",)
 # More than this many runs is a slip of the pen: at a minute each it would be two years.
 MOST_RUNS = 1_000_000
+# A BCa interval of fewer blocks is too narrow.
+FEWEST_FOR_BCA = 20
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 _GPU = re.compile(r"[A-Za-z0-9]([A-Za-z0-9 ./_+()-]*[A-Za-z0-9)+])?")
 _NO_GPU = ("none", "cpu", "no", "null", "false")
@@ -236,6 +238,15 @@ class Study(Model):
     margin_pct: float = Field(
         default=2.0, gt=0, lt=100, description="Overheads within this are equivalent for the purpose."
     )
+    adjust: Literal["holm", "none"] = Field(
+        default="holm",
+        description="`holm`: the levels of intervals and verdicts hold for all comparisons of the table together; "
+        "`none`: for each by itself, so that one in twenty true zeros comes out as a difference.",
+    )
+    interval: Literal["t", "bca"] = Field(
+        default="t",
+        description="`t`: the t interval over blocks; `bca`: a bootstrap over blocks (BCa), of 20 or more only.",
+    )
     timeout_s: Seconds = Field(
         default=600, description="A worker that gives no answer for so long is killed, its run failed."
     )
@@ -276,6 +287,15 @@ class Study(Model):
                 f"{self.matrix.most_cells} cells x {len(self.environments)} environments x "
                 f"{self.repetitions} repetitions are {runs} runs, more than {MOST_RUNS}; "
                 "make several studies of it"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _enough_for_bca(self) -> Study:
+        if self.interval == "bca" and self.repetitions < FEWEST_FOR_BCA:
+            raise ValueError(
+                f"`interval: bca` needs at least {FEWEST_FOR_BCA} repetitions and there are {self.repetitions}; "
+                "ask for more, or write `interval: t`"
             )
         return self
 

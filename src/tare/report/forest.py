@@ -11,14 +11,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from tare.report import rows, style, wording
+from tare.report import levels, rows, style, wording
 from tare.report.rows import Line
 from tare.stats import verdicts
 
 ROW_IN, HEADER_IN, GAP_IN, TEXT_IN = 0.155, 0.16, 0.08, 0.105
 INDENT_IN, AXIS_IN, ARROW_IN = 0.08, 0.15, 0.03
 _MOST_LABEL = 0.34  # of the figure's width
-_HEADING = "% [95 % CI]"
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ def footer(overhead: pd.DataFrame, found: Sequence[Entry], margin_pct: float) ->
     if any(entry.kind == "estimate" for entry in found):
         metric = rows.metric_of(overhead).title.lower()
         said.append(
-            f"Mark: estimate in {metric}; bar: 95 % t interval over n blocks; "
+            f"Mark: estimate in {metric}; bar: {levels.intervals(overhead).words} over n blocks; "
             f"grey band: margin, ±{margin_pct:g} %; arrow: the interval goes on."
         )
     else:
@@ -117,7 +116,8 @@ def draw(overhead: pd.DataFrame, margin_pct: float, width_in: float, figure: Fig
     ]
     label_in = _label_width(found, width_in)
     columns = [("n", _widest(["n", *(e.line.blocks for e in found if e.kind == "estimate" and e.line)]))]
-    columns.append((_HEADING, _widest([_HEADING, *(numbers(e) for e in found if e.kind == "estimate")])))
+    heading = f"% [{levels.intervals(overhead).heading}]"
+    columns.append((heading, _widest([heading, *(numbers(e) for e in found if e.kind == "estimate")])))
     right_in = sum(width for _, width in columns) + 2 * GAP_IN + ARROW_IN + style.EDGE_IN
     rows_in = sum(HEADER_IN if e.kind == "cell" else ROW_IN for e in found) or ROW_IN
     bottom_in = AXIS_IN + 2 * TEXT_IN + GAP_IN + TEXT_IN * len(below) + style.EDGE_IN

@@ -17,6 +17,7 @@ from tare.report import (
     contents,
     facts,
     learning,
+    levels,
     protocol,
     quietness,
     rows,
@@ -30,7 +31,7 @@ from tare.stats.known import SelfCheck
 from tare.stats.planned import natural
 
 _FIGURES = {
-    "overhead": "Estimate and 95 % interval of the overhead of each environment in each cell; the "
+    "overhead": "Estimate and interval of the overhead of each environment in each cell; the "
     "numbers are in the table",
     "throughput": "Throughput of every run of each environment in each cell",
 }
@@ -108,11 +109,11 @@ def render(
         "missing": [line for line in lines if line.verdict == verdicts.MISSING],
         "failed": contents.failed(ordered, runs),
         "set_aside": contents.set_aside(superseded, interrupted),
-        "protocol": protocol.paragraphs(study, ordered, rows.metric_of(overhead)),
+        "protocol": protocol.paragraphs(study, ordered, rows.metric_of(overhead), levels.intervals(overhead)),
         "self_check": contents.self_check(self_check),
         "known": contents.known_rows(self_check.answers if self_check else ()),
         "formula": protocol.formula(rows.metric_of(overhead)),
-        "verdict_meanings": protocol.verdict_meanings(study),
+        "verdict_meanings": protocol.verdict_meanings(study, levels.intervals(overhead)),
         "machine": facts.machine(ordered),
         "given": facts.given(ordered),
         "software": facts.software(ordered),

@@ -7,6 +7,7 @@ from typing import Any
 
 from tare.records.schema import Record
 from tare.report import wording
+from tare.report.levels import Intervals
 from tare.stats import verdicts
 from tare.stats.metrics import Metric
 
@@ -29,8 +30,18 @@ _SETTINGS = {
     "have them; equal processes then differ more, and intervals are wider.",
 }
 
+_HOLM = (
+    "The more comparisons a table has, the more often chance alone makes one of them look like a difference. "
+    "Levels are therefore set for all comparisons together (Holm): the smallest p value of m is held against 5 % / m, "
+    "the next against 5 % / (m − 1), up to the first that fails; it and all after it have the level at which it failed. Each "
+    "printed interval has the level of its verdict. If nothing truly differed, a table would say slower or faster of "
+    "anything in at most 1 of 20 studies. Equivalences are a family of their own, decided in the same manner."
+)
 
-def paragraphs(study: Mapping[str, Any], records: Sequence[Record], metric: Metric) -> list[str]:
+
+def paragraphs(
+    study: Mapping[str, Any], records: Sequence[Record], metric: Metric, intervals: Intervals
+) -> list[str]:
     """The protocol of a study, a paragraph each."""
     schedules = {str(record.schedule) for record in records} or {str(study.get("schedule", "lockstep"))}
     said = [
@@ -56,9 +67,10 @@ def paragraphs(study: Mapping[str, Any], records: Sequence[Record], metric: Metr
     said += [_SETTINGS[str(study["settings"])]] if study.get("settings") in _SETTINGS else []
     said.append(
         "The estimate is the mean over blocks of the logarithm of the ratio of the two times per step, "
-        f"with its 95 % t interval, transformed back into percent of {metric.title.lower()}. Positive "
+        f"with its {intervals.words}, transformed back into percent of {metric.title.lower()}. Positive "
         "means slower than the baseline."
     )
+    said += [_HOLM] if intervals.adjusted else []
     return said
 
 
@@ -81,19 +93,24 @@ def formula(metric: Metric) -> str:
     return f"performance_overhead_pct = ({difference}) / baseline × 100"
 
 
-def verdict_meanings(study: Mapping[str, Any]) -> list[tuple[str, str]]:
+def verdict_meanings(study: Mapping[str, Any], intervals: Intervals) -> list[tuple[str, str]]:
     """Each verdict and what it means."""
     margin = f"±{float(study.get('margin_pct', 2.0)):g} %"
+    equivalence = f"The 90 % interval lies within {margin} (two one-sided tests at 5 %)"
+    if intervals.adjusted:
+        equivalence = (
+            f"Two one-sided tests say that it lies within {margin} (at 5 % for all comparisons, Holm)"
+        )
     return [
         (
             f"{verdicts.SLOWER}, {verdicts.FASTER}",
-            f"The 95 % interval excludes 0 and does not lie within {margin}.",
+            f"The interval excludes 0 and does not lie within {margin}.",
         ),
         (
             f"{verdicts.SLOWER_WITHIN}; {verdicts.FASTER_WITHIN}",
-            f"The 95 % interval excludes 0 but lies within the margin of {margin}: too small to matter.",
+            f"The interval excludes 0 but lies within the margin of {margin}: too small to matter.",
         ),
-        (verdicts.EQUIVALENT, f"The 90 % interval lies within {margin} (two one-sided tests at 5 %)."),
+        (verdicts.EQUIVALENT, f"{equivalence}: a difference, if there is one, is too small to matter."),
         (
             verdicts.INCONCLUSIVE,
             "None of these. The note says how many blocks would be needed if mean and spread stayed as they are.",

@@ -25,7 +25,8 @@ class Line:
     Attributes:
         overhead: by the paper's formula, percent.
         estimate: percent, the one that decides.
-        interval: its 95 % interval, `[low, high]`.
+        interval: its interval, `[low, high]`.
+        level: confidence level of the interval, percent.
         verdict: as in overhead.csv.
         note: what else has to be said; where the two can't be compared, what differs.
     """
@@ -39,6 +40,7 @@ class Line:
     overhead: str
     estimate: str
     interval: str
+    level: str
     verdict: str
     note: str
 
@@ -64,6 +66,7 @@ def lines(overhead: pd.DataFrame) -> list[Line]:
                 overhead=wording.pct(row["performance_overhead_pct"]),
                 estimate=wording.pct(row["estimate_pct"], row["ci_low_pct"], row["ci_high_pct"]),
                 interval=wording.interval(row["ci_low_pct"], row["ci_high_pct"]),
+                level=wording.level(row["ci_level_pct"]) if wording.is_number(row["ci_level_pct"]) else "",
                 verdict=text(row["verdict"]),
                 note="; ".join(part for part in (differs, text(row["note"])) if part),
             )

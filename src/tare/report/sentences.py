@@ -9,7 +9,7 @@ from statistics import median
 
 import pandas as pd
 
-from tare.report import rows, wording
+from tare.report import levels, rows, wording
 from tare.stats import verdicts
 from tare.stats.table import text
 
@@ -31,7 +31,7 @@ def findings(overhead: pd.DataFrame) -> list[Finding]:
     compared = overhead[overhead["environment"] != overhead["baseline"]]
     gaps = rows.gaps(rows.lines(overhead))
     found = [
-        Finding(str(environment), " ".join(_about(str(environment), part, gaps)))
+        Finding(str(environment), " ".join(_about(str(environment), part, gaps, levels.intervals(overhead))))
         for environment, part in compared.groupby("environment", sort=False)
     ]
     nowhere = [
@@ -42,12 +42,15 @@ def findings(overhead: pd.DataFrame) -> list[Finding]:
     return [*(finding for finding in found if finding.text), *nowhere]
 
 
-def _about(environment: str, part: pd.DataFrame, gaps: Sequence[rows.Gap]) -> list[str]:
+def _about(
+    environment: str, part: pd.DataFrame, gaps: Sequence[rows.Gap], intervals: levels.Intervals
+) -> list[str]:
     baseline = text(part["baseline"].iloc[0])
     good = part[part["estimate_pct"].notna()]
     said = []
     if len(good):
-        said += _again(good, baseline) if rows.is_again(environment, baseline) else _measured(good, baseline)
+        again = rows.is_again(environment, baseline)
+        said += _again(good, baseline, intervals) if again else _measured(good, baseline)
     for verdict, words in (
         (verdicts.NOT_COMPARABLE, "Not comparable"),
         (verdicts.MISSING, "Nothing measured yet"),
@@ -83,7 +86,7 @@ def _measured(good: pd.DataFrame, baseline: str) -> list[str]:
     return [f"Overhead against {baseline} {_range(good)}: {told}."]
 
 
-def _again(good: pd.DataFrame, baseline: str) -> list[str]:
+def _again(good: pd.DataFrame, baseline: str, intervals: levels.Intervals) -> list[str]:
     said = [f"This is {baseline} a second time, so the true overhead is 0. It came out {_range(good)}."]
     ends = [
         abs(float(end))
@@ -94,13 +97,14 @@ def _again(good: pd.DataFrame, baseline: str) -> list[str]:
     if not ends:
         return [*said, "At least 2 blocks are needed to say how finely this machine can be measured."]
     said.append(
-        f"The 95 % intervals reach up to {_percent(max(ends))} from 0: with so many blocks, an "
+        f"The intervals ({intervals.words}) reach up to {_percent(max(ends))} from 0: with so many blocks, an "
         "overhead of about that size is told from none about half of the time on this machine."
     )
     wrong = sum(text(verdict) in _EXCLUDES_ZERO for verdict in good["verdict"])
     if wrong:
+        chance = "in 1 study of 20" if intervals.adjusted else "to 1 interval in 20"
         said.append(
             f"In {wrong} of {wording.count(len(good), 'cell')} the interval excludes 0 although nothing "
-            "differs; chance alone does that to 1 interval in 20."
+            f"differs; chance alone does that {chance}."
         )
     return said

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from tare.records.store import write_atomically
-from tare.report import rows, wording
+from tare.report import levels, rows, wording
 from tare.report.rows import Line
 
 _PER_PAGE = 45
@@ -81,14 +81,15 @@ class Column:
 
 
 def columns(overhead: pd.DataFrame) -> list[Column]:
-    """The columns between cell and note; the baselines' names only where there are several."""
-    unit = rows.metric_of(overhead).unit
+    """The columns between cell and note; baselines' names and confidence levels only where there are several."""
+    unit, intervals = rows.metric_of(overhead).unit, levels.intervals(overhead)
     against = Column("Against", "", False, lambda line: "" if line.is_baseline else line.baseline)
     return [
         Column("Environment", "", False, lambda line: line.environment),
         *([against] if len(rows.baselines_of(overhead)) > 1 else []),
         Column("Estimate", "%", True, lambda line: line.estimate),
-        Column("95 % CI", "%", True, lambda line: line.interval),
+        Column(intervals.heading, "%", True, lambda line: line.interval),
+        *([Column("Level", "%", True, lambda line: line.level)] if intervals.vary else []),
         Column("Verdict", "", False, lambda line: line.verdict),
         Column("Blocks", "", True, lambda line: line.blocks),
         Column("Overhead by formula", "%", True, lambda line: line.overhead),
@@ -98,12 +99,18 @@ def columns(overhead: pd.DataFrame) -> list[Column]:
 
 
 def caption(overhead: pd.DataFrame) -> str:
-    """What the table shows, in two sentences."""
-    metric = rows.metric_of(overhead)
+    """What the table shows, in two or three sentences."""
+    metric, intervals = rows.metric_of(overhead), levels.intervals(overhead)
+    together = (
+        " Levels hold for all comparisons together: where nothing truly differs, at most 1 table in 20 has any "
+        "slower or faster."
+        if intervals.adjusted
+        else ""
+    )
     return (
         f"Overhead against {rows.against(overhead)} in {metric.title.lower()} ({metric.unit}); positive "
-        "means slower. The estimate with its 95 % t interval over blocks decides the verdict; the "
-        "overhead by formula is that of the means over runs."
+        f"means slower. The estimate with its {intervals.words} over blocks decides the verdict; the "
+        f"overhead by formula is that of the means over runs.{together}"
     )
 
 

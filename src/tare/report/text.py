@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tare.report import rows, wording
+from tare.report import levels, rows, wording
 from tare.stats import verdicts
 
 WIDTH = 100
@@ -30,8 +30,9 @@ def summary(overhead: pd.DataFrame) -> str:
     parts = []
     if compared:
         what = f"Overhead against {rows.against(overhead)} in {metric.title.lower()}, %"
-        parts.append(_wrapped(f"{what}: positive = slower; 95 % t interval over n blocks"))
-        parts.append(_table(compared, several=len(rows.baselines_of(overhead)) > 1))
+        parts.append(_wrapped(f"{what}: positive = slower; {levels.intervals(overhead).words} over n blocks"))
+        heading = levels.intervals(overhead).heading.replace("CI", "interval")
+        parts.append(_table(compared, heading, several=len(rows.baselines_of(overhead)) > 1))
     else:
         parts.append(rows.nothing(overhead))
     parts += [_wrapped(text) for text in [*rows.notes(compared), *(gap.text for gap in rows.gaps(lines))]]
@@ -44,11 +45,11 @@ def _wrapped(text: str) -> str:
     )
 
 
-def _table(lines: list[rows.Line], *, several: bool) -> str:
+def _table(lines: list[rows.Line], interval: str, *, several: bool) -> str:
     table = Table(box=_BOX, pad_edge=False, header_style="", show_edge=False)
     for name in ("cell", "environment", *(["baseline"] if several else [])):
         table.add_column(name, overflow="fold")
-    for name in ("n", "estimate", "95 % interval"):
+    for name in ("n", "estimate", interval):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     for line in lines:

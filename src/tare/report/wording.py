@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -51,6 +52,13 @@ def interval(low: Any, high: Any) -> str:
     if not (is_number(low) and is_number(high)):
         return ""
     return f"[{pct(low, high)}, {pct(high, low)}]"
+
+
+def level(pct: float) -> str:
+    """A confidence level, with more decimals where it comes near 100: `95`, `98.75`, `99.69`, `99.9995`."""
+    out = 100 - pct
+    places = max(2, 1 - math.floor(math.log10(out))) if out > 0 else 2
+    return f"{pct:.{places}f}".rstrip("0").removesuffix(".")
 
 
 def quantity(value: Any) -> str:

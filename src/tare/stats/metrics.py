@@ -44,6 +44,12 @@ class Metric:
             return -100 * math.expm1(-log_time_ratio)
         return 100 * math.expm1(log_time_ratio)
 
+    def log_time_ratio(self, overhead_pct: float) -> float:
+        """The log ratio of step times that goes with an overhead; infinite where no ratio is so large or small."""
+        share = -overhead_pct / 100 if self.more_is_better else overhead_pct / 100
+        log = math.log1p(share) if share > -1 else -math.inf
+        return -log if self.more_is_better else log
+
 
 THROUGHPUT = Metric(
     "throughput_images_per_sec", "images/s", "Throughput", True, lambda run: run.throughput_images_per_sec

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
+from tare.plan.study import FEWEST_FOR_BCA
 from tare.records.schema import Record
-from tare.stats import notes, table, verdicts
+from tare.stats import bootstrap, multiple, notes, table, verdicts
 from tare.stats.comparable import comparable
 from tare.stats.intervals import Estimate, estimate
 from tare.stats.metrics import Metric, named
@@ -68,7 +69,13 @@ def _said_of_runs(
 
 
 def compare(
-    planned: Planned, own: Measured, base: Measured, metric: Metric, *, level: float = 0.95
+    planned: Planned,
+    own: Measured,
+    base: Measured,
+    metric: Metric,
+    *,
+    level: float = 0.95,
+    make: Callable[[Sequence[float], Metric, float], Estimate] = estimate,
 ) -> Comparison:
     """Pair an environment's runs with its baseline's and estimate the overhead.
 
@@ -78,6 +85,7 @@ def compare(
         base: its baseline's runs.
         metric: what the overhead is expressed in.
         level: confidence level of the interval.
+        make: makes the estimate of the blocks' log ratios.
     """
     pairs, apart = pair_up(base.runs, own.runs)
     said = comparable(pairs) if pairs else ""
@@ -87,7 +95,7 @@ def compare(
         metric=metric,
         pairs=pairs,
         comparable=said,
-        estimate=estimate(ratios, metric, level) if said == "yes" else None,
+        estimate=make(ratios, metric, level) if said == "yes" else None,
         notes=[
             *(_stalls(pairs, metric) if said == "yes" else []),
             *_said_of_runs(planned, own, base, len(pairs), len(apart)),
@@ -122,6 +130,9 @@ def _stalls(pairs: Sequence[Pair], metric: Metric) -> list[str]:
 def _needed(found: Estimate, margin_pct: float) -> str:
     if found.sd is None:
         return "1 block gives no interval, at least 2 are needed"
+    if found.interval_pct() is None:
+        few = notes.count(found.blocks, "block")
+        return f"{few} give no BCa interval, at least {FEWEST_FOR_BCA} are needed"
     blocks = verdicts.blocks_needed(found, margin_pct)
     return (
         f"about {blocks} blocks would be needed"
@@ -138,6 +149,7 @@ def _row(planned: Planned, metric: Metric, verdict: str, said: Sequence[str]) ->
         "metric": metric.name,
         "unit": metric.unit,
         "blocks": 0,
+        "ci_method": "",
         "verdict": verdict,
         "comparable": "",
         "note": "; ".join(said),
@@ -149,8 +161,8 @@ def _mean(metric: Metric, runs: Iterable[Record]) -> float:
     return fmean(value for run in runs if (value := metric.value(run)) is not None)
 
 
-def decide(comparison: Comparison, margin_pct: float) -> dict[str, Any]:
-    """The comparison as a row of overhead.csv."""
+def decide(comparison: Comparison, margin_pct: float, adjust: multiple.Adjustment) -> dict[str, Any]:
+    """The comparison as a row of overhead.csv; `adjust` is what made the levels of its estimate."""
     metric, pairs, found = comparison.metric, comparison.pairs, comparison.estimate
     if not pairs:
         return _row(comparison.planned, metric, verdicts.MISSING, comparison.notes)
@@ -167,8 +179,14 @@ def decide(comparison: Comparison, margin_pct: float) -> dict[str, Any]:
         "estimate_pct": None if found is None else found.pct,
         "ci_low_pct": low,
         "ci_high_pct": high,
+        "ci_level_pct": None if found is None or low is None else 100 * found.level,
+        "ci_method": "" if found is None or low is None else _method(found, adjust),
         "comparable": comparison.comparable,
     }
+
+
+def _method(found: Estimate, adjust: multiple.Adjustment) -> str:
+    return f"{found.method}, Holm" if adjust == "holm" else found.method
 
 
 def _baseline_row(planned: Planned, own: Measured, metric: Metric) -> dict[str, Any]:
@@ -198,8 +216,20 @@ def _why_not(planned: Planned, plan: Mapping[Key, Planned], runs: Mapping[Key, M
     return ""
 
 
+_MAKE: dict[str, Callable[[Sequence[float], Metric, float], Estimate]] = {
+    "t": estimate,
+    "bca": bootstrap.bca_estimate,
+}
+
+
 def overhead(
-    records: Sequence[Record], plan: pd.DataFrame, *, metric: str, margin_pct: float
+    records: Sequence[Record],
+    plan: pd.DataFrame,
+    *,
+    metric: str,
+    margin_pct: float,
+    adjust: multiple.Adjustment = "holm",
+    interval: Literal["t", "bca"] = "t",
 ) -> pd.DataFrame:
     """The table of overheads.
 
@@ -208,6 +238,8 @@ def overhead(
         plan: plan.csv as a frame; it says which rows there are.
         metric: name of the metric (`tare.stats.metrics.METRICS`).
         margin_pct: the equivalence margin of the study.
+        adjust: whether levels are set for all comparisons of the table together (Holm) or for each by itself.
+        interval: how the interval over blocks is made.
 
     Returns:
         A frame with the columns and types of `tare.stats.table.COLUMNS`.
@@ -219,7 +251,7 @@ def overhead(
     chosen, planned = named(metric), read_plan(plan)
     verdicts.check_margin(margin_pct)
     runs = sort_records(records, planned)
-    rows = []
+    rows: list[dict[str, Any] | Comparison] = []
     for (cell, environment), one in planned.items():
         own, base = runs.get((cell, environment), _NOTHING), runs.get((cell, one.baseline), _NOTHING)
         why_not = _why_not(one, planned, runs, cell)
@@ -228,5 +260,23 @@ def overhead(
         elif one.is_baseline:
             rows.append(_baseline_row(one, own, chosen))
         else:
-            rows.append(decide(compare(one, own, base, chosen), margin_pct))
-    return table.frame(rows)
+            rows.append(compare(one, own, base, chosen, make=_MAKE[interval]))
+    if adjust == "holm":
+        rows = _together(rows, margin_pct)
+    return table.frame(
+        [decide(row, margin_pct, adjust) if isinstance(row, Comparison) else row for row in rows]
+    )
+
+
+def _together(
+    rows: Sequence[dict[str, Any] | Comparison], margin_pct: float
+) -> list[dict[str, Any] | Comparison]:
+    """The rows with the estimates at levels that hold for all of them together."""
+    estimates = [row.estimate for row in rows if isinstance(row, Comparison) and row.estimate is not None]
+    changed = iter(multiple.adjusted(estimates, margin_pct))
+    return [
+        replace(row, estimate=next(changed))
+        if isinstance(row, Comparison) and row.estimate is not None
+        else row
+        for row in rows
+    ]

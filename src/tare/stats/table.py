@@ -29,6 +29,8 @@ COLUMNS: dict[str, str] = {
     "estimate_pct": "Float64",
     "ci_low_pct": "Float64",
     "ci_high_pct": "Float64",
+    "ci_level_pct": "Float64",
+    "ci_method": "string",
     "verdict": "string",
     "comparable": "string",
     "note": "string",

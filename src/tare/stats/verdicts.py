@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tare.stats.intervals import Estimate, Interval
 
@@ -82,7 +82,7 @@ def blocks_needed(estimate: Estimate, margin_pct: float) -> int | None:
         return None
 
     def decides(blocks: int) -> bool:
-        return verdict(replace(estimate, blocks=blocks), margin_pct) != INCONCLUSIVE
+        return verdict(estimate.with_blocks(blocks), margin_pct) != INCONCLUSIVE
 
     if not decides(MOST_BLOCKS):
         return None

@@ -42,7 +42,7 @@ CHANGED = {
     ),
     "unknown key, unlike any": (
         {"zzz": 6},
-        "FILE: unknown key 'zzz'; there is environments, margin_pct, matrix, metric, name, "
+        "FILE: unknown key 'zzz'; there is adjust, environments, interval, margin_pct, matrix, metric, name, "
         "repetitions, rounds, "
         "schedule, seed, settings, steps_per_turn, threads, time_budget_per_environment_s, "
         "time_budget_s, timeout_s, "
@@ -163,6 +163,10 @@ CHANGED = {
     "negative batch size": (
         {"matrix": matrix(batch_size=[64, -1])},
         "FILE: matrix.batch_size[2]: must be at least 1, not -1.",
+    ),
+    "too few blocks for a bootstrap": (
+        {"interval": "bca", "repetitions": 19},
+        "FILE: the study: `interval: bca` needs at least 20 repetitions and there are 19; ask for more, or write `interval: t`.",
     ),
     "margin too wide": ({"margin_pct": 100}, "FILE: margin_pct: must be below 100, not 100."),
     "too many runs": (

@@ -100,9 +100,9 @@ def shown(make, kind: str = "overhead") -> str:
 def test_what_a_reader_needs_is_said():
     said = shown(cases.full)
     assert "Overhead against bare (%)\npositive = slower" in said
-    assert "95 % t interval over n blocks" in said
+    assert "99.17 to 99.44 % t interval (Holm, 9 comparisons) over n blocks" in said
     assert "margin, ±2 %" in said
-    assert "% [95 % CI]" in said
+    assert "% [CI]" in said
     assert "Overhead against each one's baseline (%)" in shown(cases.ladder)
     throughput = shown(cases.full, "throughput")
     assert "Throughput (images/s)" in throughput

@@ -9,7 +9,7 @@ from tests.unit.report import cases
 def test_a_line_is_text_with_few_digits():
     line = next(line for line in rows.lines(cases.full().overhead) if line.environment == "docker")
     assert line.verdict == "slower"
-    assert line.interval == "[1.59, 3.40]"
+    assert (line.interval, line.level) == ("[0.95, 4.02]", "99.29")
     assert line.estimate == "2.50"
     assert line.baseline_value.startswith("6,")
 

@@ -33,12 +33,12 @@ def test_every_table_has_every_row(make, tmp_path):
 def test_columns_are_short_and_have_units():
     lines = tables.to_markdown(cases.full().overhead).splitlines()
     assert lines[2] == (
-        "| Cell | Environment | Estimate (%) | 95 % CI (%) | Verdict | Blocks | Overhead by formula (%) | "
+        "| Cell | Environment | Estimate (%) | CI (%) | Level (%) | Verdict | Blocks | Overhead by formula (%) | "
         "Baseline (images/s) | Value (images/s) | Note |"
     )
     docker = next(line for line in lines if "| docker |" in line)
     assert docker == (
-        r"| fcn-r-torch | docker | 2.50 | \[1.59, 3.40\] | slower | 6 | 2.55 | 6,392 | 6,229 |  |"
+        r"| fcn-r-torch | docker | 2.50 | \[0.95, 4.02\] | 99.29 | slower | 6 | 2.55 | 6,392 | 6,229 |  |"
     )
     assert "Against" in tables.to_markdown(cases.ladder().overhead)
 

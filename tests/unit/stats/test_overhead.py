@@ -15,8 +15,8 @@ from tests.unit.factory import SOFTWARE, plan, record, study, turn
 NO_DOCKER = ("docker does not answer", "Start it with `systemctl start docker`.")
 
 
-def run(records, planned, metric="throughput_images_per_sec", margin_pct=2.0) -> pd.DataFrame:
-    return overhead(records, planned, metric=metric, margin_pct=margin_pct)
+def run(records, planned, metric="throughput_images_per_sec", margin_pct=2.0, **how) -> pd.DataFrame:
+    return overhead(records, planned, metric=metric, margin_pct=margin_pct, **how)
 
 
 def row(frame: pd.DataFrame, environment: str = "docker", cell: str = "lenet-torch") -> pd.Series:
@@ -340,3 +340,36 @@ def test_stalls_that_the_median_leaves_out_are_told():
     assert abs(found["estimate_pct"]) < 0.01
     assert "by total time the overhead is 16.67 %" in found["note"]
     assert "which the median over rounds leaves out" in found["note"]
+
+
+ENVIRONMENTS = {"bare": 1.0, "bubblewrap": 1.0, "docker": 1.03, "podman": 1.001}
+
+
+def test_levels_are_those_of_the_whole_table():
+    records, planned = study(cells=["lenet-torch", "fcn-r-torch"], factors=ENVIRONMENTS)
+    together, alone = run(records, planned), run(records, planned, adjust="none")
+    compared = together["environment"] != "bare"
+    assert set(alone.loc[compared, "ci_level_pct"]) == {95.0}
+    assert set(alone.loc[compared, "ci_method"]) == {"t"}
+    assert set(together.loc[compared, "ci_method"]) == {"t, Holm"}
+    levels = together.loc[compared, "ci_level_pct"]
+    # six comparisons: the clearest is held against 5 % / 6
+    assert levels.max() == pytest.approx(100 - 5 / 6)
+    assert levels.min() < levels.max()
+    width, plain = (
+        (frame.loc[compared, "ci_high_pct"] - frame.loc[compared, "ci_low_pct"])
+        for frame in (together, alone)
+    )
+    assert (width > plain).all()
+    pd.testing.assert_series_equal(together["estimate_pct"], alone["estimate_pct"])
+    assert together.loc[~compared, ["ci_level_pct"]].isna().all().all()
+
+
+def test_bca_is_a_choice_and_refused_with_few_blocks():
+    records, planned = study(repetitions=24)
+    found = row(run(records, planned, interval="bca"))
+    assert (found["ci_method"], found["verdict"]) == ("BCa, Holm", "slower")
+    few = row(run([r for r in records if r.repetition < 20], planned, interval="bca"))
+    assert few["verdict"] == "inconclusive"
+    assert pd.isna(few["ci_low_pct"]) and pd.isna(few["ci_level_pct"]) and few["ci_method"] == ""
+    assert few["note"].startswith("19 blocks give no BCa interval, at least 20 are needed")

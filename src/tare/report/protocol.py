@@ -33,9 +33,10 @@ _SETTINGS = {
 _HOLM = (
     "The more comparisons a table has, the more often chance alone makes one of them look like a difference. "
     "Levels are therefore set for all comparisons together (Holm): the smallest p value of m is held against 5 % / m, "
-    "the next against 5 % / (m − 1), up to the first that fails; it and all after it have the level at which it failed. Each "
-    "printed interval has the level of its verdict. If nothing truly differed, a table would say slower or faster of "
-    "anything in at most 1 of 20 studies. Equivalences are a family of their own, decided in the same manner."
+    "the next against 5 % / (m − 1), up to the first that fails; it and all after it have the level at which it "
+    "failed. Each printed interval has the level of its verdict. If nothing truly differed, a table "
+    "would say slower or faster of anything in at most 1 of 20 studies. Equivalences are a family of their own, "
+    "decided in the same manner."
 )
 
 

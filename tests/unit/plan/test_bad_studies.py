@@ -166,7 +166,8 @@ CHANGED = {
     ),
     "too few blocks for a bootstrap": (
         {"interval": "bca", "repetitions": 19},
-        "FILE: the study: `interval: bca` needs at least 20 repetitions and there are 19; ask for more, or write `interval: t`.",
+        "FILE: the study: `interval: bca` needs at least 20 repetitions and there are 19; "
+        "ask for more, or write `interval: t`.",
     ),
     "margin too wide": ({"margin_pct": 100}, "FILE: margin_pct: must be below 100, not 100."),
     "too many runs": (

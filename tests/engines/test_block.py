@@ -10,8 +10,11 @@ import pytest
 from tare import platforms
 from tare.data import digits
 from tare.measure import locks
+from tare.measure.attest import attested
 from tare.measure.block import Progress, measure_block
 from tare.records import store
+from tare.stats.comparable import comparable
+from tare.stats.pairs import Pair
 from tests.engines.conftest import ENGINES, containers, processes, program, usable
 from tests.unit.simulated import task
 
@@ -72,6 +75,15 @@ def test_a_block_with_a_worker_that_is_killed_half_way(engine, tmp_path, data, m
     assert good.platform["engine"] == engine
     assert good.software == bare.software
     assert good.resources == bare.resources, "the same CPUs, threads and memory in each environment"
+    assert good.libraries == bare.libraries
+    assert [name for name in good.libraries if name.startswith("libtorch_cpu")]
+    assert (bare.attested, good.attested) == ("bare", engine)
+    for record in (bare, good):
+        assert attested(record.evidence, record.evidence["controller"]) == record.attested
+        assert record.resources["data_filesystem"] == record.evidence["data_mount"]["type"]
+    said = comparable([Pair(bare, good)])
+    assert said.startswith("differs: ")
+    assert f" in {good.environment} and " in said
     assert good.metrics.training_loss == pytest.approx(bare.metrics.training_loss, rel=1e-3)
     if engine in ("docker", "podman"):
         assert good.evidence["cgroup"] != bare.evidence["cgroup"]

@@ -11,16 +11,12 @@ from pathlib import Path
 import pytest
 
 from tare.measure import locks
-from tare.measure.attest import contradiction, marks
 from tare.platforms import EngineError
 from tare.platforms.hostsoftware import find
 from tare.platforms.lines import ChannelClosed
-from tare.worker import evidence
-from tare.worker.launch import inherited_variables
 from tests.engines.conftest import (
     DEAF_WORKER,
     ENGINES,
-    WORKER,
     containers,
     leftovers,
     make_launch,
@@ -115,23 +111,6 @@ def test_host_files_can_not_be_written(start, tmp_path):
             if path != data:
                 path.unlink(missing_ok=True)
     assert data.read_bytes() == b"data"
-
-
-def test_the_evidence_fits_the_label_and_no_other(start, engine):
-    inside = start(EVIDENCE).ask("evidence")
-    outside = evidence.collect(inherited_variables())
-    assert contradiction(engine, inside, outside) == ""
-    for other in ENGINES:
-        # bubblewrap shows the host's own files, and so passes for an engine whose mark the host itself has
-        if other != engine and not (engine == "bubblewrap" and other in marks(outside)):
-            assert contradiction(other, inside, outside) != "", other
-
-
-# As the real worker does: what `launch.py` saw of the engine's variables is part of the evidence.
-EVIDENCE = WORKER.replace(
-    "evidence.collect()",
-    "evidence.collect(__import__('json').loads(sys.argv[sys.argv.index('--inherited') + 1]))",
-)
 
 
 # -- the end of a worker ----------------------------------------------------------------------------------------------

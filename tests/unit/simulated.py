@@ -144,21 +144,35 @@ class Behaviour:
 
 
 MARKERS = {"docker": "/.dockerenv", "podman": "/run/.containerenv"}
+CONTAINER_ID = "5e" * 32
+# Where engines keep the files that they bind into their containers, and how they name control groups.
+_FOLDERS = {
+    "docker": f"/var/lib/docker/containers/{CONTAINER_ID}",
+    "podman": f"/run/containers/storage/overlay-containers/{CONTAINER_ID}/userdata",
+}
+_GROUPS = {"docker": f"0::/docker/{CONTAINER_ID}", "podman": f"0::/libpod_parent/libpod-{CONTAINER_ID}"}
 
 
 def seen_inside(engine: str) -> dict[str, Any]:
     """What a worker sees in a container of the engine, on this machine."""
     seen = evidence.collect(inherited_variables()) | {"marker_files": []}
-    if engine != "bare":
-        seen["namespaces"] = {
-            name: f"{value}0" if name in ("mnt", "pid", "ipc") else value
-            for name, value in seen["namespaces"].items()
-        }
-        seen["root_mount"] = seen["root_mount"] if engine == "bubblewrap" else "/ overlay overlay"
-        seen["marker_files"] = [MARKERS[engine]] if engine in MARKERS else []
+    if engine == "bare":
+        return seen
+    apart = ("mnt",) if engine == "apptainer" else ("mnt", "pid", "ipc")
+    seen["namespaces"] = {
+        name: f"{value}0" if name in apart else value for name, value in seen["namespaces"].items()
+    }
+    if engine == "bubblewrap":
+        return seen | {"init": "bwrap"}
+    root = {"root": "/", "type": "overlay", "source": "overlay", "options": "rw,lowerdir=/layers"}
+    seen |= {"root_mount": "/ overlay overlay", "mounts": {"/": root}}
     if engine == "apptainer":  # with the host's userland it leaves no file
+        root["options"] = "ro,lowerdir=/var/lib/apptainer/mnt/session/rootfs"
         seen["inherited"] = {"names": [], "markers": {"APPTAINER_CONTAINER": "/cache/host"}}
-    return seen
+        return seen
+    hosts = {"root": f"{_FOLDERS[engine]}/hosts", "type": "ext4", "source": "/dev/vda", "options": "rw"}
+    seen["mounts"] = {"/": root, "/etc/hosts": hosts}
+    return seen | {"cgroup": [_GROUPS[engine]], "marker_files": [MARKERS[engine]]}
 
 
 class SimulatedWorker:
@@ -239,7 +253,14 @@ class SimulatedWorker:
 
     def _warmup(self, content: dict[str, Any]) -> None:
         durations_s = self._step(content["steps"])
-        self._say("warmed", durations_s=durations_s, first_step_t=self.clock(), t=self.clock())
+        self._say(
+            "warmed",
+            durations_s=durations_s,
+            first_step_t=self.clock(),
+            t=self.clock(),
+            libraries={"libm.so.6": "5e" * 16},
+            threads={"all": 2, "working": 2, "cpus": [0, 1]},
+        )
 
     def _turn(self, content: dict[str, Any]) -> None:
         self._cpu_s += self.behaviour.waiting_cpu * (self.clock() - self._waits_since)

@@ -64,11 +64,18 @@ class Ready(_Answer):
 
 
 class Warmed(_Answer):
-    """The untimed steps, with their durations in seconds."""
+    """The untimed steps, with their durations in seconds.
+
+    Attributes:
+        libraries: `tare.worker.libraries.loaded()`, when they were done.
+        threads: `tare.worker.evidence.working_threads()` of them.
+    """
 
     durations_s: list[float]
     first_step_t: float
     t: float
+    libraries: dict[str, str] = Field(default_factory=dict)
+    threads: dict[str, Any] = Field(default_factory=dict)
 
 
 class Used(_Answer):
@@ -128,8 +135,8 @@ class Conversation:
         self._on_phase("process_started", hello.t)
         return _checked(Ready, self._receive("ready"), "ready", "start")
 
-    def warm_up(self, steps: int) -> list[float]:
-        """Untimed steps; returns their durations in seconds."""
+    def warm_up(self, steps: int) -> Warmed:
+        """Untimed steps."""
         warmed = _checked(Warmed, self._ask("warmup", {"steps": steps}, "warmed"), "warmed", "warm-up")
         if len(warmed.durations_s) != steps or min(warmed.durations_s) <= 0:
             raise RunFailed(
@@ -137,7 +144,7 @@ class Conversation:
             )
         self._on_phase("first_step_done", warmed.first_step_t)
         self._on_phase("warm", warmed.t)
-        return warmed.durations_s
+        return warmed
 
     def turn(self, *, round_index: int, position: int, steps: int, settle: int) -> Turn:
         """One turn; an answer with another number of steps than was asked for is a failure, never a measurement."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import tare
-from tare.measure.attest import contradiction
+from tare.measure.attest import attested, context, contradiction
 from tare.measure.conversation import Conversation, Used
 from tare.measure.lockstep import RunFailed
 from tare.measure.variables import worker_variables
@@ -21,6 +21,7 @@ from tare.plan.specification import digest, seed, specification, threads
 from tare.plan.study import Environment, Study
 from tare.platforms import EngineError, Launch, Platform, WorkerHandle
 from tare.platforms.hostsoftware import find
+from tare.platforms.hostview import host_view
 from tare.records.schema import CellKey, Failure, Metrics, Record, Status, Turn
 
 RUN_DIR_PREFIX = "tare-run-"
@@ -70,6 +71,8 @@ class Run:
     software: dict[str, str] = field(default_factory=dict)
     resources: dict[str, Any] = field(default_factory=dict)
     evidence: dict[str, Any] = field(default_factory=dict)
+    attested: str = ""
+    libraries: dict[str, str] = field(default_factory=dict)
     description: dict[str, Any] = field(default_factory=dict)
     variables: dict[str, str] = field(default_factory=dict)
     noise: dict[str, Any] = field(default_factory=dict)
@@ -162,15 +165,21 @@ class Run:
             RunFailed: it broke, gave no answer, or is somewhere else.
         """
         ready = self._talk().ready()
-        self.software, self.resources, self.evidence = ready.software, ready.resources, ready.evidence
+        self.software, self.resources = ready.software, ready.resources
+        # The kernel's own account of the very process, which nothing inside can feign; and what both are judged by.
+        seen = host_view(self.token, ready.evidence)
+        self.evidence = {**ready.evidence, "host_view": seen, "controller": context(outside)}
         self._test = {"test_items": ready.test_items, "classes": ready.classes}
+        self.attested = attested(self.evidence, outside)
         wrong = contradiction(self.environment.engine, self.evidence, outside)
         if wrong:
             raise RunFailed(wrong, "attest")
 
     def warm_up(self) -> None:
         """The untimed steps at the start."""
-        self.warmup_s = self._talk().warm_up(self.task.study.warmup_steps)
+        warmed = self._talk().warm_up(self.task.study.warmup_steps)
+        self.warmup_s, self.libraries = warmed.durations_s, warmed.libraries
+        self.evidence = {**self.evidence, "threads": warmed.threads}
 
     def turn(self, *, round_index: int, position: int, steps: int, settle: int) -> Turn:
         """One turn of the worker."""
@@ -266,6 +275,8 @@ class Run:
             software=self.software,
             resources=self.resources,
             evidence=self.evidence,
+            attested=self.attested,
+            libraries=self.libraries,
             platform=self.description,
             host=host,
             load=load,

@@ -70,7 +70,7 @@ class ProcessHandle:
             os.killpg(self._process.pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
             pass  # gone, or (a starter with set-uid) not ours to kill: it ends with its worker
-        for pid, token in _processes(self._token).items():
+        for pid, token in processes(self._token).items():
             if token == self._token:
                 _kill(pid)  # it left the group
         if self._remove is not None:
@@ -97,7 +97,7 @@ class ProcessHandle:
             self.lines.wait_closed(_ENDING_TIMEOUT_S)
 
 
-def _processes(token_start: str) -> dict[int, str]:
+def processes(token_start: str) -> dict[int, str]:
     """Processes of this user that carry a run token with this start in their variables: pid -> token."""
     prefix = f"{RUN_VARIABLE}={token_start}".encode()
     found = {}
@@ -124,7 +124,7 @@ def _kill(pid: int) -> bool:
 
 def sweep_processes(campaign: str) -> list[str]:
     """Kill leftover workers of the campaign, also those that left their process group."""
-    leftover = _processes(f"{campaign}-")
+    leftover = processes(f"{campaign}-")
     return [f"process {pid} of run {token}" for pid, token in leftover.items() if _kill(pid)]
 
 

@@ -49,6 +49,7 @@ COLUMNS: dict[str, str] = {
     "spec_hash": "string",
     "record": "string",
     "noise": "string",
+    "attested": "string",
 }
 
 
@@ -84,6 +85,7 @@ def row(record: Record, study_dir: Path) -> dict[str, Any]:
         .relative_to(study_dir)
         .as_posix(),
         "noise": record.noise_verdict or "not judged",
+        "attested": record.attested or "not judged",
     }
 
 

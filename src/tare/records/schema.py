@@ -135,6 +135,14 @@ class Record(Strict):
         default_factory=dict, description="what the worker saw: CPUs, threads, limits"
     )
     evidence: dict[str, Any] = Field(default_factory=dict, description="where the worker saw itself to be")
+    attested: str = Field(
+        default="",
+        description="the environment by the evidence alone, whatever the label says; empty where nothing was judged",
+    )
+    libraries: dict[str, str] = Field(
+        default_factory=dict,
+        description="hash of each shared library that the worker had loaded when warm, by name",
+    )
     platform: dict[str, Any] = Field(default_factory=dict, description="versions and settings of the engine")
     host: dict[str, Any] = Field(default_factory=dict)
     load: dict[str, Any] = Field(default_factory=dict, description="load of the host around the block")

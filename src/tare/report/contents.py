@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from tare.records.schema import Record
-from tare.report import wording
+from tare.report import rows, wording
+from tare.stats.comparable import SEPARATOR
 from tare.stats.known import Answer, SelfCheck
 from tare.stats.planned import natural
 from tare.stats.table import text
@@ -88,6 +89,36 @@ def unmeasured(plan: pd.DataFrame) -> list[Unmeasured]:
             )
         )
     return found
+
+
+@dataclass(frozen=True)
+class Differing:
+    """In what an environment differs from its baseline by nature or declaration, in some cells."""
+
+    environment: str
+    baseline: str
+    cells: str
+    differences: tuple[str, ...]
+
+
+def differing(lines: Sequence[rows.Line]) -> list[Differing]:
+    """What differs, in detail, once for each environment, or for each group of cells in which it is not the same."""
+    cells_of: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    possible: dict[str, set[str]] = defaultdict(set)
+    for line in lines:
+        if line.blocks not in ("", "0"):
+            possible[line.environment].add(line.cell)
+        if line.differs:
+            cells_of[line.environment, line.baseline, line.differs].append(line.cell)
+    return [
+        Differing(
+            environment=environment,
+            baseline=baseline,
+            cells="all cells" if set(cells) == possible[environment] else ", ".join(cells),
+            differences=tuple(differs.split(SEPARATOR)),
+        )
+        for (environment, baseline, differs), cells in cells_of.items()
+    ]
 
 
 def set_aside(superseded: int, interrupted: int) -> str:

@@ -63,7 +63,7 @@ def entries(overhead: pd.DataFrame) -> list[Entry]:
         for line, row in zip(lines, part.to_dict("records"), strict=True):
             if not line.is_baseline and (line.environment, line.note) not in everywhere:
                 label = line.environment if one_baseline else f"{line.environment} / {line.baseline}"
-                below.append(_entry(label, line, row))
+                below.append(_entry(label + line.mark, line, row))
         if below:
             found += [Entry("cell", str(cell)), *below]
     return found
@@ -101,6 +101,7 @@ def footer(overhead: pd.DataFrame, found: Sequence[Entry], margin_pct: float) ->
         )
     else:
         said.append(rows.nothing(overhead))
+    said += [f"{rows.MARK} {sentence}" for sentence in rows.differing(rows.lines(overhead))]
     said += [wording.sentence(gap.text) for gap in rows.gaps(rows.lines(overhead)) if gap.everywhere]
     return said
 

@@ -102,6 +102,7 @@ def render(
         "caption": tables.caption(overhead),
         "columns": tables.columns(overhead),
         "lines": lines,
+        "differing": contents.differing(lines),
         "lessons": learning.lessons(runs),
         "quietness": quiet,
         "quietness_said": quietness.said(quiet),

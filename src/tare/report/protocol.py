@@ -65,6 +65,7 @@ def paragraphs(
         "steal, CPU quotas, swap, page faults, and what workers used while they waited. Each run is quiet or noisy by "
         "fixed limits. Noisy runs are marked and count like all others."
     )
+    said += _attested(records)
     said += [_SETTINGS[str(study["settings"])]] if study.get("settings") in _SETTINGS else []
     said.append(
         "The estimate is the mean over blocks of the logarithm of the ratio of the two times per step, "
@@ -73,6 +74,26 @@ def paragraphs(
     )
     said += [_HOLM] if intervals.adjusted else []
     return said
+
+
+def _attested(records: Sequence[Record]) -> list[str]:
+    """How many runs were found to be what their labels say."""
+    good = [record for record in records if record.status == "ok"]
+    judged = sum(bool(record.attested) for record in good)
+    if not good:
+        return []
+    found = (
+        f"All {judged} runs were found to be where their labels say."
+        if judged == len(good)
+        else f"None of the {len(good)} runs was judged: older versions did not record the verdict."
+        if not judged
+        else f"{judged} of {len(good)} runs were found to be where their labels say; the others are of older versions, "
+        "which did not record the verdict."
+    )
+    return [
+        "Where a run was is told by what its worker and the host's kernel see (mounts, namespaces, control groups, the "
+        f"programs that started it), and a run that is not where its label says has failed. {found}"
+    ]
 
 
 def _amount(records: Sequence[Record]) -> list[str]:

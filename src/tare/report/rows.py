@@ -10,10 +10,14 @@ import pandas as pd
 
 from tare.report import wording
 from tare.stats import metrics, verdicts
+from tare.stats.comparable import DIFFERS, differing_traits
 from tare.stats.table import text
+from tare.stats.traits import NAMES
 
 # How an environment is called that is its own baseline under a second name.
 AGAIN = "-again"
+# Beside an environment that differs from its baseline by nature or declaration; a line below says in what.
+MARK = "\N{DAGGER}"
 # A note that many lines share names so many of them.
 _NAMED = 2
 
@@ -29,6 +33,7 @@ class Line:
         level: confidence level of the interval, percent.
         verdict: as in overhead.csv.
         note: what else has to be said; where the two can't be compared, what differs.
+        differs: what differs by nature or declaration, in detail; empty where nothing does.
     """
 
     cell: str
@@ -43,6 +48,12 @@ class Line:
     level: str
     verdict: str
     note: str
+    differs: str = ""
+
+    @property
+    def mark(self) -> str:
+        """A dagger where something differs by nature or declaration."""
+        return MARK if self.differs else ""
 
     @property
     def is_baseline(self) -> bool:
@@ -54,7 +65,8 @@ def lines(overhead: pd.DataFrame) -> list[Line]:
     """All rows as lines, in their order."""
     found = []
     for row in overhead.to_dict("records"):
-        differs = text(row["comparable"]) if text(row["verdict"]) == verdicts.NOT_COMPARABLE else ""
+        said = text(row["comparable"])
+        incomparable = said if text(row["verdict"]) == verdicts.NOT_COMPARABLE else ""
         found.append(
             Line(
                 cell=text(row["cell"]),
@@ -68,7 +80,8 @@ def lines(overhead: pd.DataFrame) -> list[Line]:
                 interval=wording.interval(row["ci_low_pct"], row["ci_high_pct"]),
                 level=wording.level(row["ci_level_pct"]) if wording.is_number(row["ci_level_pct"]) else "",
                 verdict=text(row["verdict"]),
-                note="; ".join(part for part in (differs, text(row["note"])) if part),
+                note="; ".join(part for part in (incomparable, text(row["note"])) if part),
+                differs=said.removeprefix(DIFFERS) if said.startswith(DIFFERS) else "",
             )
         )
     return found
@@ -133,6 +146,18 @@ def notes(found: Sequence[Line]) -> list[str]:
         more = len(names) - _NAMED
         said.append(f"{'; '.join(names if more <= 1 else [*names[:_NAMED], f'{more} more'])}: {note}")
     return said
+
+
+def differing(found: Sequence[Line]) -> list[str]:
+    """One sentence for each environment that differs by nature or declaration: in what, over all its cells."""
+    of: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for line in found:
+        of[line.environment, line.baseline].update(differing_traits(DIFFERS + line.differs))
+    return [
+        f"{environment} differs from {baseline} in {wording.listed(name for name in NAMES if name in names)}."
+        for (environment, baseline), names in of.items()
+        if names
+    ]
 
 
 def is_again(environment: str, baseline: str) -> bool:

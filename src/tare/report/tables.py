@@ -37,6 +37,7 @@ _TEX = {
     "…": r"\dots{}",
     "±": r"$\pm$",
     wording.MINUS: "$-$",
+    rows.MARK: r"\textdagger{}",
     "–": "--",
 }
 
@@ -85,7 +86,7 @@ def columns(overhead: pd.DataFrame) -> list[Column]:
     unit, intervals = rows.metric_of(overhead).unit, levels.intervals(overhead)
     against = Column("Against", "", False, lambda line: "" if line.is_baseline else line.baseline)
     return [
-        Column("Environment", "", False, lambda line: line.environment),
+        Column("Environment", "", False, lambda line: line.environment + line.mark),
         *([against] if len(rows.baselines_of(overhead)) > 1 else []),
         Column("Estimate", "%", True, lambda line: line.estimate),
         Column(intervals.heading, "%", True, lambda line: line.interval),
@@ -127,6 +128,8 @@ def to_markdown(overhead: pd.DataFrame) -> str:
     ]
     for line in rows.lines(overhead):
         made.append(_markdown_row([line.cell, *(column.value(line) for column in shown), line.note]))
+    for sentence in rows.differing(rows.lines(overhead)):
+        made += ["", f"{rows.MARK} {markdown(sentence)}"]
     return "\n".join(made) + "\n"
 
 
@@ -172,7 +175,8 @@ def to_latex(overhead: pd.DataFrame) -> str:
     ]
     for chunk in chunks:
         made += ["% --- table begins", *_tabular(overhead, chunk), "% --- table ends", ""]
-    notes = [*rows.notes(lines), *(gap.text for gap in rows.gaps(lines))]
+    differing = [f"{rows.MARK} {sentence}" for sentence in rows.differing(lines)]
+    notes = [*differing, *rows.notes(lines), *(gap.text for gap in rows.gaps(lines))]
     if notes:
         items = [rf"\item {latex(wording.sentence(note))}" for note in notes]
         made += [r"\raggedright", r"\begin{itemize}", *items, r"\end{itemize}"]

@@ -35,7 +35,8 @@ def summary(overhead: pd.DataFrame) -> str:
         parts.append(_table(compared, heading, several=len(rows.baselines_of(overhead)) > 1))
     else:
         parts.append(rows.nothing(overhead))
-    parts += [_wrapped(text) for text in [*rows.notes(compared), *(gap.text for gap in rows.gaps(lines))]]
+    below = [*rows.differing(compared), *rows.notes(compared), *(gap.text for gap in rows.gaps(lines))]
+    parts += [_wrapped(text) for text in below]
     return "\n".join(parts) + "\n"
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pandas as pd
 
+from tare.stats.traits import size as size
+
 MINUS = "\N{MINUS SIGN}"
-_BINARY_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def is_number(value: Any) -> bool:
@@ -69,14 +70,6 @@ def quantity(value: Any) -> str:
     if abs(number) >= 1000:
         return f"{number:,.0f}"
     return f"{number:#.4g}".rstrip(".")
-
-
-def size(value: float) -> str:
-    """Bytes in the largest unit that leaves a number above 1."""
-    number, unit = float(value), 0
-    while abs(number) >= 1024 and unit < len(_BINARY_UNITS) - 1:
-        number, unit = number / 1024, unit + 1
-    return f"{number:.4g} {_BINARY_UNITS[unit]}"
 
 
 def typographic(text: str) -> str:

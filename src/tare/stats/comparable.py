@@ -1,8 +1,8 @@
 """Whether two runs differ only in what is being measured.
 
-An environment may differ from its baseline by its nature and by the options that were declared for it: that
-is what is compared (`Record.evidence`, `Record.platform`, variables, arguments). What nobody declared, such
-as another build of the framework or fewer CPUs, makes the two incomparable.
+Environments differ in two ways. What follows from a declared option or from an engine's default (`tare.stats.traits`)
+is part of what is compared: it is told, and the estimate is made. What nobody declared, such as another build of the
+framework or fewer CPUs, makes the two incomparable.
 """
 
 from __future__ import annotations
@@ -12,12 +12,26 @@ from typing import Any
 
 from tare.records.schema import Record
 from tare.stats.pairs import Pair
+from tare.stats.traits import NAMES, OPTIONS, STEADY, declared, traits_apart
 
-# The part of the specification that says how the environment is made: its declared options.
-OPTIONS = "environment"
-# Resources that an option limits on purpose: then the limit is what is being measured.
-LIMITED_BY_OPTION = {"cpus": ("cpus", "cpu_quota"), "memory": ("memory_limit_bytes",)}
+YES = "yes"
+DIFFERS = "differs: "
+NOT_COMPARABLE = "not comparable: "
+SEPARATOR = "; "
 MOST_DIFFERENCES = 3
+
+
+def is_comparable(text: str) -> bool:
+    """Whether a value of the column `comparable` lets an estimate be made."""
+    return text == YES or text.startswith(DIFFERS)
+
+
+def differing_traits(text: str) -> list[str]:
+    """What a value of the column `comparable` says that differs by nature or declaration, the names alone, in order."""
+    if not text.startswith(DIFFERS):
+        return []
+    phrases = text.removeprefix(DIFFERS).split(SEPARATOR)
+    return [name for name in NAMES if any(phrase.startswith(f"{name} ") for phrase in phrases)]
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -29,19 +43,6 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             found[f"{prefix}{key}"] = value
     return found
-
-
-def _declared(record: Record) -> set[str]:
-    """Resources that a declared option of the record's environment limits."""
-    options = record.spec.get(OPTIONS)
-    if not isinstance(options, Mapping):
-        return set()
-    return {
-        resource
-        for option, resources in LIMITED_BY_OPTION.items()
-        if options.get(option) is not None
-        for resource in resources
-    }
 
 
 def _common(record: Record) -> dict[str, Any]:
@@ -61,10 +62,24 @@ def _short(value: Any, most: int = 40) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def _named(names: Sequence[str], most: int = 2) -> str:
+    """The first few names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
+
+
+def other_libraries(one: Record, other: Record) -> list[str]:
+    """Loaded libraries that are other builds in two runs, or loaded in one only; none where a record tells of none."""
+    if not one.libraries or not other.libraries:
+        return []
+    names = sorted(one.libraries.keys() | other.libraries.keys())
+    return [name for name in names if one.libraries.get(name) != other.libraries.get(name)]
+
+
 def differences(pair: Pair) -> list[str]:
     """What differs between the two runs and should not, a phrase each; empty where they can be compared."""
     baseline, platform = _common(pair.baseline), _common(pair.platform)
-    allowed = {f"resource {name}" for name in _declared(pair.baseline) | _declared(pair.platform)}
+    allowed = {f"resource {name}" for name in declared(pair.baseline) | declared(pair.platform)}
     names = (pair.baseline.environment, pair.platform.environment)
     found = []
     for key in [*baseline, *(key for key in platform if key not in baseline)]:
@@ -72,39 +87,62 @@ def differences(pair: Pair) -> list[str]:
             continue
         ours, theirs = (_short(values.get(key)) for values in (baseline, platform))
         found.append(f"{key} is {ours} in {names[0]} and {theirs} in {names[1]}")
+    libraries = other_libraries(pair.baseline, pair.platform)
+    if libraries:
+        found.append(f"libraries of {names[0]} and {names[1]} are not the same: {_named(libraries)}")
     return found
+
+
+def _kept(run: Record) -> dict[str, Any]:
+    """What has to stay the same from block to block, by a readable name; only what the record tells."""
+    engine = {key: run.platform.get(key) for key in ("version", "runtime", "storage_driver")}
+    steady = {trait.name: trait.value(run) for trait in STEADY}
+    return {
+        **{f"software {key}": value for key, value in flat(run.software).items()},
+        **{f"resource {key}": value for key, value in flat(run.resources).items()},
+        **{f"host {key}": value for key, value in flat(run.host).items()},
+        **{f"engine {key}": value for key, value in engine.items()},
+        **{key: value for key, value in steady.items() if value is not None},
+    }
 
 
 def changes(runs: Sequence[Record]) -> list[str]:
     """What changed from block to block in the runs of one environment, a phrase each.
 
-    An estimate over blocks of different software or machines would be one of nothing in particular.
+    An estimate over blocks of different software or machines would be one of nothing in particular. What an older
+    record does not tell is no change.
     """
     seen: dict[str, list[str]] = {}
     for run in runs:
-        values = {
-            **{f"software {key}": value for key, value in flat(run.software).items()},
-            **{f"resource {key}": value for key, value in flat(run.resources).items()},
-            **{f"host {key}": value for key, value in flat(run.host).items()},
-            **{f"engine {key}": run.platform.get(key) for key in ("version", "runtime", "storage_driver")},
-        }
-        for key, value in values.items():
+        for key, value in _kept(run).items():
             kinds = seen.setdefault(key, [])
             if _short(value) not in kinds:
                 kinds.append(_short(value))
-    return [
+    found = [
         f"{key} changed between blocks of {runs[0].environment}: {', '.join(kinds[:MOST_DIFFERENCES])}"
         for key, kinds in seen.items()
         if len(kinds) > 1
     ]
+    told = [run for run in runs if run.libraries]
+    libraries = sorted({name for run in told[1:] for name in other_libraries(told[0], run)})
+    if libraries:
+        found.append(f"libraries changed between blocks of {runs[0].environment}: {_named(libraries)}")
+    return found
 
 
 def comparable(pairs: Iterable[Pair]) -> str:
-    """`yes`, or `not comparable: ` and what differs within or between the blocks, the first few of it."""
+    """`yes`, `differs: ` and what differs by nature or declaration, or `not comparable: ` and what else differs.
+
+    Of the latter the first few are named; of the former all, in a fixed order.
+    """
     pairs = list(pairs)
     found = list(dict.fromkeys(text for pair in pairs for text in differences(pair)))
     found += changes([pair.baseline for pair in pairs]) + changes([pair.platform for pair in pairs])
-    if not found:
-        return "yes"
-    more = f"; and {len(found) - MOST_DIFFERENCES} more" if len(found) > MOST_DIFFERENCES else ""
-    return f"not comparable: {'; '.join(found[:MOST_DIFFERENCES])}{more}"
+    if found:
+        more = f"{SEPARATOR}and {len(found) - MOST_DIFFERENCES} more" if len(found) > MOST_DIFFERENCES else ""
+        return f"{NOT_COMPARABLE}{SEPARATOR.join(found[:MOST_DIFFERENCES])}{more}"
+    apart = {text for pair in pairs for text in traits_apart(pair.baseline, pair.platform)}
+    order = sorted(
+        apart, key=lambda text: (next(i for i, n in enumerate(NAMES) if text.startswith(f"{n} ")), text)
+    )
+    return f"{DIFFERS}{SEPARATOR.join(order)}" if order else YES

@@ -13,6 +13,7 @@ import pandas as pd
 
 from tare.plan.study import Environment, Study
 from tare.records.schema import Record
+from tare.stats.comparable import is_comparable
 from tare.stats.intervals import Estimate
 from tare.stats.metrics import named
 from tare.stats.overhead import compare
@@ -90,9 +91,8 @@ def answers(records: Sequence[Record], plan: pd.DataFrame, study: Study) -> list
         if truth is not None:
             own, base = runs.get((cell, name), Measured()), runs.get((cell, one.baseline), Measured())
             compared = compare(one, own, base, metric, level=LEVEL)
-            said = "; ".join(
-                part for part in (compared.comparable, *compared.notes) if part not in ("", "yes")
-            )
+            differs = "" if is_comparable(compared.comparable) else compared.comparable
+            said = "; ".join(part for part in (differs, *compared.notes) if part)
             found.append((metric.overhead_pct(truth), one, compared.estimate, said))
     joint_level = 1 - (1 - JOINT_LEVEL) / max(len(found), 1)
     return [

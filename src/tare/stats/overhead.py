@@ -13,7 +13,7 @@ import pandas as pd
 from tare.plan.study import FEWEST_FOR_BCA
 from tare.records.schema import Record
 from tare.stats import bootstrap, multiple, notes, table, verdicts
-from tare.stats.comparable import comparable
+from tare.stats.comparable import comparable, is_comparable
 from tare.stats.intervals import Estimate, estimate
 from tare.stats.metrics import Metric, named
 from tare.stats.pairs import Pair, log_time_ratio, log_total_ratio, pair_up
@@ -95,9 +95,9 @@ def compare(
         metric=metric,
         pairs=pairs,
         comparable=said,
-        estimate=make(ratios, metric, level) if said == "yes" else None,
+        estimate=make(ratios, metric, level) if is_comparable(said) else None,
         notes=[
-            *(_stalls(pairs, metric) if said == "yes" else []),
+            *(_stalls(pairs, metric) if is_comparable(said) else []),
             *_said_of_runs(planned, own, base, len(pairs), len(apart)),
         ],
     )

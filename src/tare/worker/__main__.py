@@ -4,7 +4,8 @@
                                              {"hello": {"protocol": 1, "python": "3.13.5", "t": ...}}
     {"start": {"framework": "torch", ...}}   {"phase": {"name": "framework_imported", "t": ...}} and further phases
                                              {"ready": {"parameters": ..., "software": {...}, ...}}
-    {"warmup": {"steps": 10}}                {"warmed": {"durations_s": [...], "first_step_t": ...}}
+    {"warmup": {"steps": 10}}                {"warmed": {"durations_s": [...], "first_step_t": ...,
+                                                         "libraries": {...}, "threads": {...}}}
     {"usage": {}}                            {"used": {"cpu_s": ..., "involuntary_switches": ..., ...}}
     {"turn": {"steps": 4, "settle": 1}}      {"turned": {"settle_s": [...], "durations_s": [...], "started_t": ...,
                                                          "cpu_s": [..., ...]}}
@@ -31,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from tare.worker import data as data_sets
-from tare.worker import evidence, frameworks, usage
+from tare.worker import evidence, frameworks, libraries, usage
 from tare.worker.channel import EXIT_CHANNEL_CLOSED, Channel, ChannelClosed
 from tare.worker.injection import Lengthened
 from tare.worker.networks import NETWORKS
@@ -88,9 +89,15 @@ class Worker:
                 "resources": {
                     **self._resources,
                     "framework_threads": threads,
+                    # OpenMP, where it is told to, leaves this thread one CPU: the same one in every environment
+                    "cpus_after_import": evidence.cpus_of([os.getpid()]),
+                    "data_filesystem": evidence.mount_of(start["data_path"]).get("type"),
                     "data_sha256": hashlib.sha256(Path(start["data_path"]).read_bytes()).hexdigest(),
                 },
-                "evidence": evidence.collect(self._inherited),
+                "evidence": {
+                    **evidence.collect(self._inherited),
+                    "data_mount": evidence.mount_of(start["data_path"]),
+                },
                 "test_items": len(data.test_y),
                 "classes": int(max(data.train_y.max(), data.test_y.max())) + 1,
             },
@@ -104,21 +111,32 @@ class Worker:
         for _ in range(message["steps"]):
             durations.extend(self._steps(1))
             first_step_t = first_step_t or time.monotonic()
-        self._check_cpus(before)
+        warm_t = time.monotonic()
+        threads = evidence.working_threads(before)
+        self._check_cpus(threads)
+        # Only now has everything been loaded that the steps need. Nothing is timed before the first turn.
+        loaded = libraries.loaded()
         if self._start.get("settings") == "quiet":
             # A collection in the middle of a timed step is noise that a short turn can't average out.
             gc.collect()
             gc.freeze()
             gc.disable()
         self._channel.send(
-            "warmed", {"durations_s": durations, "first_step_t": first_step_t, "t": time.monotonic()}
+            "warmed",
+            {
+                "durations_s": durations,
+                "first_step_t": first_step_t,
+                "t": warm_t,
+                "libraries": loaded,
+                "threads": threads,
+            },
         )
 
-    def _check_cpus(self, before: dict[int, int]) -> None:
+    def _check_cpus(self, threads: dict[str, Any]) -> None:
         """A framework whose threads were left on fewer CPUs than there are is slow for no reason of the platform.
 
         Args:
-            before: the threads' CPU time before the steps that were taken since.
+            threads: `evidence.working_threads` of the warm-up.
         """
         given, framework = self._resources["cpus"], self._start["framework"]
         wanted = min(self._start["threads"], len(given))
@@ -126,9 +144,8 @@ class Worker:
         main = evidence.cpus_of([os.getpid()])
         if len(main) < wanted and "OMP_PROC_BIND" not in os.environ:
             raise RuntimeError(f"importing {framework} took CPUs away: of {given} {main} are left")
-        tasks = evidence.worked(before, evidence.run_time_ns())
-        used = evidence.cpus_of(tasks)
-        if len(tasks) > 1 and len(used) < wanted:
+        used = threads["cpus"]
+        if threads["working"] > 1 and len(used) < wanted:
             raise RuntimeError(
                 f"the threads of {framework} may use the CPUs {used} only, of {given} that the process was given; "
                 "unset what binds them"

@@ -13,7 +13,14 @@ from typing import Any
 
 NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts", "time")
 MARKER_FILES = ("/.dockerenv", "/run/.containerenv", "/.singularity.d")
-_STATUS_KEYS = ("Seccomp", "CapEff", "CapBnd", "NoNewPrivs", "Speculation_Store_Bypass")
+_STATUS_KEYS = (
+    "Seccomp", "Seccomp_filters", "CapEff", "CapBnd", "NoNewPrivs", "Speculation_Store_Bypass",
+    "SpeculationIndirectBranch",
+)  # fmt: skip
+# Mounts by which environments can be told: engines bind files of their own here, from where they keep their containers.
+_TELLING_MOUNTS = ("/", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/run/.containerenv", "/dev/shm")
+# An image of many layers has options of many kilobytes; what tells an engine stands at their beginning.
+_LONGEST_OPTIONS = 500
 # A limit above this is how cgroup v1 writes "none".
 _NO_LIMIT_BYTES = 1 << 60
 
@@ -35,15 +42,51 @@ def _namespaces() -> dict[str, str]:
     return found
 
 
-def _root_mount() -> str | None:
-    """Source, type and options of the mount at /; the last one listed is the one in force."""
-    found = None
-    for line in (_text("/proc/self/mountinfo") or "").splitlines():
-        fields, _, rest = line.partition(" - ")
-        parts = fields.split()
-        if len(parts) > 4 and parts[4] == "/":
-            found = parts[3] + " " + " ".join(rest.split()[:2])
+def mounts(mountinfo: str) -> dict[str, dict[str, str]]:
+    """The mounts of a `mountinfo` file by their places; where several lie on each other, the last one is in force.
+
+    Each has `root` (which folder of its file system is shown), `type`, `source` and `options` (those of the file
+    system, the first 500 characters).
+    """
+    found = {}
+    for line in mountinfo.splitlines():
+        fields, separator, rest = line.partition(" - ")
+        place, system = fields.split(), rest.split()
+        if separator and len(place) > 5 and len(system) > 1:
+            found[_unescaped(place[4])] = {
+                "root": _unescaped(place[3]),
+                "type": system[0],
+                "source": _unescaped(system[1]),
+                "options": _unescaped(" ".join(system[2:]))[:_LONGEST_OPTIONS],
+            }
     return found
+
+
+def _unescaped(path: str) -> str:
+    for written, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        path = path.replace(written, character)
+    return path
+
+
+def telling_mounts(mountinfo: str) -> dict[str, dict[str, str]]:
+    """Those mounts of a `mountinfo` file by which environments can be told."""
+    found = mounts(mountinfo)
+    return {place: found[place] for place in _TELLING_MOUNTS if place in found}
+
+
+def mount_of(path: str) -> dict[str, str]:
+    """The mount that a file or folder lies on, with its `place`; empty where that can't be read."""
+    found, real = mounts(_text("/proc/self/mountinfo") or ""), Path(os.path.realpath(path))
+    for place in map(str, (real, *real.parents)):
+        if place in found:
+            return {"place": place, **found[place]}
+    return {}
+
+
+def _root_mount(found: dict[str, dict[str, str]]) -> str | None:
+    """What is shown at /: the folder, its file system's type and source."""
+    root = found.get("/")
+    return None if root is None else " ".join([root["root"], root["type"], root["source"]])
 
 
 def _cgroup_limits(*file_names: str) -> list[str]:
@@ -123,6 +166,24 @@ def cpus_of(tasks: list[int]) -> list[int]:
     return sorted(found)
 
 
+def working_threads(before: dict[int, int]) -> dict[str, Any]:
+    """How many threads there are, how many of them worked since a reading of `run_time_ns`, and on which CPUs."""
+    after = run_time_ns()
+    working = worked(before, after)
+    return {"all": len(os.listdir("/proc/self/task")), "working": len(working), "cpus": cpus_of(working)}
+
+
+def _mitigations() -> dict[str, str]:
+    """What the kernel does against each known fault that the processor has."""
+    folder = "/sys/devices/system/cpu/vulnerabilities/"
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return {}
+    found = {name: _text(folder + name) or "" for name in names}
+    return {name: text for name, text in found.items() if text != "Not affected"}
+
+
 def _shm_bytes() -> int | None:
     try:
         stat = os.statvfs("/dev/shm")
@@ -142,20 +203,28 @@ def collect(inherited: dict[str, Any] | None = None) -> dict[str, Any]:
         key, _, value = line.partition(":")
         if key in _STATUS_KEYS:
             status[key] = value.strip()
+    telling = telling_mounts(_text("/proc/self/mountinfo") or "")
     return {
         "boot_id": _text("/proc/sys/kernel/random/boot_id"),
         "kernel": platform.release(),
         "host_name": platform.node(),
         "namespaces": _namespaces(),
         "cgroup": (_text("/proc/self/cgroup") or "").splitlines(),
-        "root_mount": _root_mount(),
+        "root_mount": _root_mount(telling),
+        "mounts": telling,
+        "pid": os.getpid(),
+        # the first process of this process's process namespace: an engine's own, where it has one
+        "init": _text("/proc/1/comm"),
         "marker_files": [path for path in MARKER_FILES if os.path.exists(path)],
         "uid": os.getuid(),
         "gid": os.getgid(),
         "uid_map": (_text("/proc/self/uid_map") or "").split(),
         "status": status,
+        "security_profile": (_text("/proc/self/attr/current") or "").strip("\0") or None,
+        "mitigations": _mitigations(),
         "shm_bytes": _shm_bytes(),
         "open_files_limit": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+        "processes_limit": resource.getrlimit(resource.RLIMIT_NPROC)[0],
         "transparent_hugepages": _text("/sys/kernel/mm/transparent_hugepage/enabled"),
         "inherited": inherited or {},
     }

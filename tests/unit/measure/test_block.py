@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tare.measure import block, locks
+from tare.measure.attest import attested
 from tare.measure.block import Interrupted, Progress, measure_block
 from tare.platforms import EngineError
 from tare.records import store
@@ -88,6 +89,9 @@ def test_what_a_record_holds(tmp_path, clock):
     assert record.warmup_s == [0.01] * 4
     assert record.software == {"python": "3.11.0", "torch": "1.2.3"}
     assert record.evidence["marker_files"] == ["/.dockerenv"]
+    assert record.evidence["threads"] == {"all": 2, "working": 2, "cpus": [0, 1]}
+    assert attested(record.evidence, record.evidence["controller"]) == record.attested == "docker"
+    assert record.libraries == {"libm.so.6": "5e" * 16}
     assert record.platform["version"] == "1.0"
     assert record.metrics.steps_trained == 4 + 5 * (1 + 4)
     assert set(record.phases) == {

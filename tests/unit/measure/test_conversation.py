@@ -66,7 +66,7 @@ def test_a_turn_asks_for_the_settling_step_and_carries_its_place(conversation, l
 
 def test_warm_up_gives_the_durations_and_two_phases(conversation, lines, phases):
     lines.put({"warmed": {"durations_s": [0.5, 0.01], "first_step_t": 7.0, "t": 7.5}})
-    assert conversation.warm_up(2) == [0.5, 0.01]
+    assert conversation.warm_up(2).durations_s == [0.5, 0.01]
     assert phases == {"first_step_done": 7.0, "warm": 7.5}
 
 

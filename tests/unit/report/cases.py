@@ -124,6 +124,29 @@ def one_block() -> Case:
     return case([run for run in records if run.repetition == 1], planned)
 
 
+def evidence(environment: str, shm_mib: int) -> dict[str, Any]:
+    """What a worker saw, on a host whose network namespace is 1."""
+    own = environment == "docker"
+    return {
+        "shm_bytes": shm_mib << 20,
+        "status": {"Seccomp": "2" if own else "0"},
+        "namespaces": {"net": "net:[2]" if own else "net:[1]"},
+        "controller": {"namespaces": {"net": "net:[1]"}},
+    }
+
+
+@cache
+def differing() -> Case:
+    """Containers that differ from bare by an engine's default: docker in every cell, podman in one of them only."""
+    records, planned = study(cells=CELLS, factors=FACTORS)
+    told = []
+    for run in records:
+        small = run.environment == "docker" or (run.environment, run.cell.name) == ("podman", CELLS[0])
+        seen = evidence(run.environment, 64 if small else 12 << 10)
+        told.append(run.model_copy(update={"evidence": seen, "attested": run.environment}))
+    return case(told, planned)
+
+
 @cache
 def noisy() -> Case:
     """Two runs of docker were disturbed, all others were not."""
@@ -167,7 +190,9 @@ def empty() -> Case:
     return case([], plan([]))
 
 
-ALL = [full, mixed, nothing, nowhere, only_bare, again, ladder, one_block, noisy, hostile, wide, empty]
+ALL = [
+    full, mixed, nothing, nowhere, only_bare, again, ladder, one_block, differing, noisy, hostile, wide, empty,
+]  # fmt: skip
 
 
 def figures_of(one: Case, folder: Path) -> dict[str, str]:

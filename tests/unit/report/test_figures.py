@@ -121,6 +121,15 @@ def test_what_was_not_measured_is_said():
     assert "no other environment is planned" in shown(cases.only_bare)
 
 
+def test_what_differs_by_nature_is_marked_and_said_in_one_line_for_each_environment():
+    said = shown(cases.differing).splitlines()
+    assert said.count("docker†") == len(cases.CELLS)
+    assert (said.count("podman†"), said.count("podman")) == (1, len(cases.CELLS) - 1)
+    assert "† docker differs from bare in /dev/shm, seccomp and network." in said
+    assert "† podman differs from bare in /dev/shm." in said
+    assert "†" not in shown(cases.full)
+
+
 def test_noisy_runs_are_hollow_and_it_says_so():
     with style.drawing(style.COLUMN_IN, 1) as figure:
         dots.draw(cases.noisy().runs, style.COLUMN_IN, figure)

@@ -185,6 +185,18 @@ def test_how_quiet_it_was(rendered):
     assert "No run has been made yet." in outline(rendered(cases.nothing)).words
 
 
+def test_what_differs_by_nature_is_told_in_detail(rendered):
+    html = rendered(cases.differing)
+    words = outline(html).words
+    assert "docker bare all cells /dev/shm 64 MiB in docker and 12 GiB in bare; seccomp filter" in words
+    assert f"podman bare {cases.CELLS[0]} /dev/shm 64 MiB in podman and 12 GiB in bare" in words
+    assert "docker†" in words
+    assert "All 72 runs were found to be where their labels say." in words
+    full = outline(rendered(cases.full)).words
+    assert "†" not in full
+    assert "None of the 72 runs was judged" in full
+
+
 def test_without_figures(tmp_path):
     one = cases.full()
     html = page.render(cases.INFO, one.overhead, one.runs, one.plan, one.records, {})

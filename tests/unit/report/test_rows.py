@@ -21,6 +21,18 @@ def test_what_differs_is_in_the_note():
     assert found[0].estimate == ""
 
 
+def test_what_differs_by_nature_is_no_note_but_a_mark_and_a_sentence_for_each_environment():
+    found = rows.lines(cases.differing().overhead)
+    marked = {(line.environment, line.cell) for line in found if line.mark}
+    assert marked == {("docker", cell) for cell in cases.CELLS} | {("podman", cases.CELLS[0])}
+    assert all(line.estimate and not line.note for line in found if not line.is_baseline)
+    assert rows.differing(found) == [
+        "docker differs from bare in /dev/shm, seccomp and network.",
+        "podman differs from bare in /dev/shm.",
+    ]
+    assert rows.differing(rows.lines(cases.mixed().overhead)) == []
+
+
 def test_gaps_say_each_reason_once():
     found = [gap.text for gap in rows.gaps(rows.lines(cases.mixed().overhead))]
     assert found == [

@@ -43,6 +43,28 @@ def test_columns_are_short_and_have_units():
     assert "Against" in tables.to_markdown(cases.ladder().overhead)
 
 
+def test_what_differs_by_nature_is_marked_with_one_line_below_for_each_environment():
+    one = cases.differing().overhead
+    lines = tables.to_markdown(one).splitlines()
+    assert len([line for line in lines if "| docker† |" in line]) == len(cases.CELLS)
+    assert len([line for line in lines if "| podman† |" in line]) == 1
+    assert lines[-4:] == [
+        "",
+        "† docker differs from bare in /dev/shm, seccomp and network.",
+        "",
+        "† podman differs from bare in /dev/shm.",
+    ]
+    latex = tables.to_latex(one)
+    assert latex.count(r"docker\textdagger{} &") == len(cases.CELLS)
+    assert r"\item \textdagger{} docker differs from bare in /dev/shm, seccomp and network." in latex
+    assert "†" not in latex
+    assert "†" not in tables.to_markdown(cases.full().overhead)
+    assert set(one.loc[one["environment"] == "docker", "comparable"]) == {
+        "differs: /dev/shm 64 MiB in docker and 12 GiB in bare; seccomp filter in docker and off in bare; "
+        "network of its own in docker and the host's in bare"
+    }
+
+
 def test_markdown_cells_stay_in_their_cell():
     lines = tables.to_markdown(cases.hostile().overhead).splitlines()[2:]
     assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines}) == 1
@@ -80,7 +102,7 @@ def test_latex_leaves_no_special_character(text):
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
-@pytest.mark.parametrize("make", [cases.mixed, cases.hostile, cases.ladder])
+@pytest.mark.parametrize("make", [cases.mixed, cases.hostile, cases.ladder, cases.differing])
 def test_latex_compiles_by_itself(make, tmp_path):
     tables.write(make().overhead, tmp_path)
     done = subprocess.run(

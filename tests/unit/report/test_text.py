@@ -35,6 +35,14 @@ def test_what_was_not_measured_is_said_with_its_reason():
     assert "missing" in made
 
 
+def test_in_what_each_environment_differs_is_said_in_a_line():
+    lines = text.summary(cases.differing().overhead).splitlines()
+    assert lines[-2:] == [
+        "docker differs from bare in /dev/shm, seccomp and network.",
+        "podman differs from bare in /dev/shm.",
+    ]
+
+
 def test_nothing_to_show():
     assert "no other environment is planned" in text.summary(cases.only_bare().overhead)
     assert "Nothing to compare has been measured yet." in text.summary(cases.nowhere().overhead)

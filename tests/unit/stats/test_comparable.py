@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tare.stats.comparable import comparable, differences
+from tare.stats.comparable import comparable, differences, differing_traits, is_comparable
 from tare.stats.pairs import Pair
+from tare.stats.traits import TRAITS, traits_apart
 from tests.unit.factory import RESOURCES, SOFTWARE, record
 
 SPEC = {"data_sha256": "ab", "steps": {"warm_up": 3}}
@@ -60,11 +61,178 @@ def test_what_nobody_declared_is_named(platform, said):
     assert said in found
 
 
-def test_a_limit_that_was_declared_is_what_is_being_measured():
-    limited = {"spec": {"environment": {"memory": "1g"}}}
-    assert comparable([pair(**limited, resources=RESOURCES | {"memory_limit_bytes": 2**30})]) == "yes"
-    found = comparable([pair(**limited, resources=RESOURCES | {"cpu_quota": 1.0})])
-    assert "cpu_quota" in found
+def test_a_limit_that_was_declared_is_told_and_is_what_is_being_measured():
+    limited = {"spec": {"environment": {"memory": "1g", "cpus": 1.5}}}
+    resources = RESOURCES | {"memory_limit_bytes": 2**30, "cpu_quota": 1.5, "cpus": [0]}
+    found = comparable([pair(**limited, resources=resources)])
+    assert found == (
+        "differs: CPUs 1 in docker and 2 in bare; CPU quota 1.5 CPUs in docker and none in bare; "
+        "memory limit 1 GiB in docker and none in bare"
+    )
+    assert is_comparable(found)
+    found = comparable(
+        [pair(spec={"environment": {"memory": "1g"}}, resources=RESOURCES | {"cpu_quota": 1.0})]
+    )
+    assert found.startswith("not comparable: resource cpu_quota is none in bare and 1.0")
+
+
+# -- what differs by nature, or by declaration -------------------------------------------------------------------------
+
+HOST_NAMESPACES = {"net": "net:[1]", "mnt": "mnt:[1]"}
+BARE = {
+    "shm_bytes": 24 * 2**30,
+    "status": {
+        "Seccomp": "0", "CapEff": "0", "CapBnd": "1ffffffffff", "NoNewPrivs": "0",
+        "Speculation_Store_Bypass": "vulnerable", "SpeculationIndirectBranch": "always enabled",
+    },
+    "security_profile": "unconfined",
+    "namespaces": HOST_NAMESPACES,
+    "controller": {"namespaces": HOST_NAMESPACES},
+    "uid_map": ["0", "0", "4294967295"],
+    "mounts": {"/": {"type": "ext4"}},
+    "open_files_limit": 1024,
+}  # fmt: skip
+DOCKER = BARE | {
+    "shm_bytes": 64 * 2**20,
+    "status": BARE["status"]
+    | {"Seccomp": "2", "CapBnd": "a80425fb", "Speculation_Store_Bypass": "thread force mitigated"},
+    "security_profile": "docker-default (enforce)",
+    "namespaces": {"net": "net:[2]", "mnt": "mnt:[2]"},
+    "uid_map": ["0", "100000", "65536"],
+    "mounts": {"/": {"type": "overlay"}},
+    "open_files_limit": -1,
+}
+
+
+def evident(bare=None, docker=None):
+    """A pair with what each of the two saw."""
+    return Pair(
+        record(spec=SPEC, evidence=BARE if bare is None else bare),
+        record(environment="docker", spec=SPEC, evidence=DOCKER if docker is None else docker),
+    )
+
+
+def test_everything_that_differs_by_nature_is_told_with_its_units_in_a_fixed_order():
+    found = comparable([evident(), evident()])
+    assert found == (
+        "differs: /dev/shm 64 MiB in docker and 24 GiB in bare; "
+        "seccomp filter in docker and off in bare; "
+        "speculation thread force mitigated (stores), always enabled (branches) in docker and "
+        "vulnerable (stores), always enabled (branches) in bare; "
+        "capabilities 0 of 14 possible in docker and 0 of 41 possible in bare; "
+        "security profile docker-default (enforce) in docker and unconfined in bare; "
+        "network of its own in docker and the host's in bare; "
+        "user ids mapped in docker and the host's in bare; "
+        "root file system overlay in docker and ext4 in bare; "
+        "open files unlimited in docker and 1,024 in bare"
+    )
+    assert is_comparable(found)
+    assert differing_traits(found) == [
+        "/dev/shm", "seccomp", "speculation", "capabilities", "security profile", "network", "user ids",
+        "root file system", "open files",
+    ]  # fmt: skip
+    assert traits_apart(evident().baseline, evident().platform) == found.removeprefix("differs: ").split("; ")
+
+
+@pytest.mark.parametrize("name", [trait.name for trait in TRAITS])
+def test_each_trait_by_itself_is_told_and_nothing_else(name):
+    """Each is looked at: where all but one are equal, that one is named."""
+    privileged = BARE | {"status": BARE["status"] | {"NoNewPrivs": "1"}}
+    keys = {
+        "/dev/shm": ["shm_bytes"], "security profile": ["security_profile"], "network": ["namespaces"],
+        "user ids": ["uid_map"], "root file system": ["mounts"], "open files": ["open_files_limit"],
+    }  # fmt: skip
+    status = {"seccomp": "Seccomp", "speculation": "Speculation_Store_Bypass", "capabilities": "CapBnd"}
+    if name in keys:
+        other = BARE | {key: DOCKER[key] for key in keys[name]}
+    elif name in status:
+        other = BARE | {"status": BARE["status"] | {status[name]: DOCKER["status"][status[name]]}}
+    else:
+        other = privileged
+    assert differing_traits(comparable([evident(docker=other)])) == [name]
+
+
+def test_equal_numbers_of_other_capabilities_are_told_apart():
+    some, others = (BARE | {"status": BARE["status"] | {"CapEff": bits}} for bits in ("1", "2"))
+    found = comparable([evident(some, others)])
+    assert found == "differs: capabilities 2 1ffffffffff in docker and 1 1ffffffffff in bare"
+
+
+def test_what_an_older_record_does_not_tell_makes_no_difference():
+    assert comparable([evident(bare={}), evident(docker={})]) == "yes"
+    older = {"root_mount": "/ ext4 /dev/vda", "shm_bytes": 24 * 2**30}
+    assert comparable([evident(older, {"root_mount": "/ overlay overlay", "shm_bytes": 24 * 2**30})]) == (
+        "differs: root file system overlay in docker and ext4 in bare"
+    )
+
+
+def test_what_nobody_declared_weighs_more_than_what_differs_by_nature():
+    other = evident()
+    other = Pair(
+        other.baseline, other.platform.model_copy(update={"software": SOFTWARE | {"torch": "2.12.0"}})
+    )
+    found = comparable([evident(), other])
+    assert found.startswith("not comparable: software torch is 2.13.0+cpu in bare and 2.12.0 in docker; ")
+    assert not is_comparable(found)
+    assert differing_traits(found) == []
+
+
+def test_seccomp_that_changes_between_blocks_makes_one_environment_two():
+    off = DOCKER | {"status": DOCKER["status"] | {"Seccomp": "0"}}
+    found = comparable([evident(), evident(docker=off)])
+    assert found == "not comparable: seccomp changed between blocks of docker: 2, 0"
+
+
+@pytest.mark.parametrize(
+    ("text", "may"), [("yes", True), ("differs: x", True), ("not comparable: x", False), ("", False)]
+)
+def test_which_values_let_an_estimate_be_made(text, may):
+    assert is_comparable(text) is may
+
+
+# -- libraries and keys of newer records -------------------------------------------------------------------------------
+
+LIBRARIES = {"libc.so.6": "aa", "libtorch_cpu.so": "bb", "libgomp.so.1": "cc"}
+
+
+def loaded(bare, docker):
+    return Pair(record(spec=SPEC, libraries=bare), record(environment="docker", spec=SPEC, libraries=docker))
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (LIBRARIES | {"libc.so.6": "ff"}, "libc.so.6"),
+        ({"libc.so.6": "aa", "libtorch_cpu.so": "bb"}, "libgomp.so.1"),
+        (dict.fromkeys(LIBRARIES, "ff"), "libc.so.6, libgomp.so.1 and 1 more"),
+    ],
+)
+def test_another_build_of_a_library_is_named(other, said):
+    assert comparable([loaded(LIBRARIES, LIBRARIES)]) == "yes"
+    assert comparable([loaded(LIBRARIES, other)]) == (
+        f"not comparable: libraries of bare and docker are not the same: {said}"
+    )
+
+
+def test_libraries_that_change_between_blocks_are_named():
+    newer = LIBRARIES | {"libtorch_cpu.so": "ff"}
+    found = comparable([loaded(LIBRARIES, LIBRARIES), loaded(newer, newer)])
+    assert found == (
+        "not comparable: libraries changed between blocks of bare: libtorch_cpu.so; "
+        "libraries changed between blocks of docker: libtorch_cpu.so"
+    )
+
+
+def test_records_from_before_libraries_and_other_keys_were_recorded_are_no_change():
+    new = {
+        "software": SOFTWARE | {"numpy_blas": "openblas"},
+        "resources": RESOURCES | {"cpus_after_import": [0]},
+    }
+    newer = Pair(
+        record(spec=SPEC, libraries=LIBRARIES, **new),
+        record(environment="docker", spec=SPEC, libraries=LIBRARIES, **new),
+    )
+    assert comparable([pair(), newer, pair()]) == "yes"
 
 
 def test_a_difference_in_every_block_is_said_once_and_long_lists_are_cut():

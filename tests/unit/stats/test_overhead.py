@@ -208,6 +208,21 @@ def test_an_environment_added_later_uses_the_blocks_that_hold_both():
     assert row(frame, "docker")["blocks"] == 6
 
 
+def test_what_differs_by_nature_is_told_and_the_estimate_is_made():
+    records, planned = study()
+    told = [
+        one.model_copy(
+            update={"evidence": {"shm_bytes": (64 if one.environment == "docker" else 1024) << 20}}
+        )
+        for one in records
+    ]
+    plain, found = row(run(records, planned)), row(run(told, planned))
+    assert found["comparable"] == "differs: /dev/shm 64 MiB in docker and 1 GiB in bare"
+    assert plain["comparable"] == "yes"
+    assert found["estimate_pct"] == plain["estimate_pct"] > 0
+    assert (found["verdict"], found["note"]) == (plain["verdict"], plain["note"])
+
+
 def test_incomparable_runs_decide_nothing():
     records, planned = quiet()
     records[1] = records[1].model_copy(update={"software": SOFTWARE | {"torch": "2.12.0"}})

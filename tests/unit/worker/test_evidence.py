@@ -62,6 +62,42 @@ def test_the_last_root_is_the_one_in_force(files):
     assert evidence.collect()["root_mount"] == "/ overlay overlay"
 
 
+def test_mounts_by_their_places_with_odd_names():
+    line = "41 40 0:51 /a\\040b /mnt/x\\134y\\011z rw shared:1 master:2 - fuse.s3 //host/a\\040b rw,a=b"
+    assert evidence.mounts(line) == {
+        "/mnt/x\\y\tz": {"root": "/a b", "type": "fuse.s3", "source": "//host/a b", "options": "rw,a=b"}
+    }
+    assert evidence.mounts("no mount\n\n1 2 3 - x") == {}
+    assert len(evidence.mounts("1 0 0:1 / / rw - overlay overlay " + "x" * 9999)["/"]["options"]) == 500
+
+
+def test_the_mount_that_a_file_lies_on(files, tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to("/data/deep/er")
+    files["/proc/self/mountinfo"] = MOUNTS
+    data = {"place": "/data", "root": "/x", "type": "ext4", "source": "/dev/vdb", "options": "rw"}
+    assert (
+        evidence.mount_of("/data/file.npz")
+        == evidence.mount_of("/data")
+        == evidence.mount_of(str(link))
+        == data
+    )
+    assert evidence.mount_of("/database")["place"] == "/"
+    files["/proc/self/mountinfo"] = ""
+    assert evidence.mount_of("/data/file.npz") == {}
+
+
+def test_only_those_mounts_are_kept_by_which_environments_can_be_told(files):
+    files["/proc/self/mountinfo"] = MOUNTS + "42 40 0:51 /c/hosts /etc/hosts rw - ext4 /dev/vdb rw\n"
+    assert list(evidence.collect()["mounts"]) == ["/", "/etc/hosts"]
+
+
+def test_the_threads_that_work_and_their_cpus():
+    found = evidence.working_threads(evidence.run_time_ns())
+    assert found["all"] >= found["working"] >= 0
+    assert set(found["cpus"]) <= set(range(os.cpu_count() or 1))
+
+
 def test_what_can_not_be_read_is_left_out_not_guessed(files):
     found = evidence.collect()
     assert (found["boot_id"], found["root_mount"], found["cgroup"], found["status"]) == (None, None, [], {})

@@ -154,7 +154,10 @@ def test_the_controllers_side_understands_it(framework, start):
     )
     conversation.start(start)
     assert conversation.ready().classes == 10
-    assert len(conversation.warm_up(3)) == 3
+    warmed = conversation.warm_up(3)
+    assert len(warmed.durations_s) == 3
+    assert [name for name in warmed.libraries if name.startswith("libc.so")]
+    assert set(warmed.threads) == {"all", "working", "cpus"}
     before = conversation.usage()
     turn = conversation.turn(round_index=0, position=0, steps=4, settle=1)
     assert turn.steps == 4

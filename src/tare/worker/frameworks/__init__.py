@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 from typing import Protocol, cast
 
+import numpy as np
+
 from tare.worker.data import Data
 from tare.worker.networks import Network
 
@@ -74,6 +76,15 @@ def load(name: str) -> Framework:
     if name not in FRAMEWORKS:
         raise ValueError(f"framework {name!r} is not known; use one of {', '.join(sorted(FRAMEWORKS))}")
     return cast(Framework, importlib.import_module(FRAMEWORKS[name]))
+
+
+def numpy_blas() -> str:
+    """The BLAS that numpy was built with, and its version; `unknown` where this numpy does not tell (before 1.25)."""
+    try:
+        blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+        return f"{blas['name']} {blas['version']}"
+    except (TypeError, KeyError):
+        return "unknown"
 
 
 def check_device(threads: int, device: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from tare.worker.data import Data, batches
-from tare.worker.frameworks import check_data, check_device, check_parameters
+from tare.worker.frameworks import check_data, check_device, check_parameters, numpy_blas
 from tare.worker.frameworks.initial_weights import initial_weights
 from tare.worker.networks import Convolution, Dense, Flatten, MaxPool, Network, Relu, Sigmoid
 
@@ -50,6 +50,7 @@ def software() -> dict[str, str]:
         "tensorflow": str(tf.version.VERSION),
         "tensorflow_build": str(tf.version.GIT_VERSION),
         "numpy": np.__version__,
+        "numpy_blas": numpy_blas(),
         "blas": "eigen",
         "onednn": _onednn(),
         "compiler": str(tf.version.COMPILER_VERSION),

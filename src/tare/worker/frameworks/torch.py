@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 
@@ -11,7 +12,7 @@ from torch import nn
 from torch.nn import functional
 
 from tare.worker.data import Data, batches
-from tare.worker.frameworks import check_data, check_device, check_parameters
+from tare.worker.frameworks import check_data, check_device, check_parameters, numpy_blas
 from tare.worker.frameworks.initial_weights import initial_weights
 from tare.worker.networks import Convolution, Dense, Flatten, MaxPool, Network, Relu, Sigmoid
 
@@ -45,10 +46,16 @@ def software() -> dict[str, str]:
     return {
         "torch": torch.__version__,
         "torch_build": str(torch.version.git_version),
+        # what it was built with, all compiler flags among it; the line left out is of the processor, and told below
+        "torch_build_settings": hashlib.sha256(re.sub(r".*CPU capability.*", "", build).encode()).hexdigest()[
+            :12
+        ],
         "numpy": np.__version__,
+        "numpy_blas": numpy_blas(),
         "blas": _first(r"BLAS_INFO=(\w+)", build),
         "mkl": _first(r"Math Kernel Library Version (\S+)", build),
         "onednn": _first(r"MKL-DNN (v\S+ \(Git Hash \w+\))", build),
+        "onednn_in_use": "yes" if torch.backends.mkldnn.is_available() else "no",
         "openmp": _first(r"OpenMP (\d+)", build),
         "compiler": _first(r"(GCC \S+|clang \S+)", build),
         "cpu_capability": _first(r"CPU capability usage: (\S+)", build),

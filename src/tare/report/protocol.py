@@ -7,7 +7,7 @@ from typing import Any
 
 from tare.records.schema import Record
 from tare.report import wording
-from tare.stats import verdicts
+from tare.stats import drift, verdicts
 from tare.stats.metrics import Metric
 
 _LOCKSTEP = (
@@ -58,6 +58,11 @@ def paragraphs(study: Mapping[str, Any], records: Sequence[Record], metric: Metr
         "The estimate is the mean over blocks of the logarithm of the ratio of the two times per step, "
         f"with its 95 % t interval, transformed back into percent of {metric.title.lower()}. Positive "
         "means slower than the baseline."
+    )
+    said.append(
+        f"Where at least {drift.LEAST_BLOCKS} blocks were measured it is looked for whether the overhead drifts, from "
+        "block to block or within blocks, and whether it depends on which of the two came first. A note says where "
+        "it does; no estimate is changed by it."
     )
     return said
 

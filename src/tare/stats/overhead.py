@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from tare.records.schema import Record
-from tare.stats import notes, table, verdicts
+from tare.stats import drift, notes, table, verdicts
 from tare.stats.comparable import comparable
 from tare.stats.intervals import Estimate, estimate
 from tare.stats.metrics import Metric, named
@@ -29,7 +29,7 @@ class Comparison:
         pairs: the blocks in which both ended well.
         comparable: as in overhead.csv; empty where there is no pair.
         estimate: None where there is no pair or the two can't be compared.
-        notes: what is to be said of failed, missing and unused runs.
+        notes: what is to be said of stalls, drift and order, and of failed, missing and unused runs.
     """
 
     planned: Planned
@@ -90,6 +90,7 @@ def compare(
         estimate=estimate(ratios, metric, level) if said == "yes" else None,
         notes=[
             *(_stalls(pairs, metric) if said == "yes" else []),
+            *(drift.notes(pairs, metric) if said == "yes" else []),
             *_said_of_runs(planned, own, base, len(pairs), len(apart)),
         ],
     )
@@ -213,8 +214,8 @@ def overhead(
         A frame with the columns and types of `tare.stats.table.COLUMNS`.
 
     Raises:
-        ValueError: an unknown metric, a margin that is not positive, a plan without a needed column, or two
-            records of one run.
+        ValueError: an unknown metric, a margin that is not positive, and (a StudyError) a plan without a needed
+            column or with baselines that are missing or go in a circle, or two records of one run.
     """
     chosen, planned = named(metric), read_plan(plan)
     verdicts.check_margin(margin_pct)

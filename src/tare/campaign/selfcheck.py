@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tare.campaign import freeze
+from tare.campaign.state import all_records
 from tare.plan.errors import StudyError
 from tare.records import store
 from tare.records.schema import Record
@@ -22,11 +23,10 @@ def read(study_dir: Path) -> tuple[known.SelfCheck, list[Record]]:
 
     Raises:
         StudyError: the study was never begun, or a file is damaged.
-        BadRecord: a record is damaged.
-        ValueError: two records of one run.
+        BadRecord: a record is damaged, or lies at another's place.
     """
     study, plan = freeze.read(study_dir)
-    records = [store.read(path) for path in store.scan(study_dir)]
+    records = all_records(study_dir)
     day = max((record.started_at[:10] for record in records), default="")
     return known.SelfCheck(known.answers(records, plan, study), day), records
 

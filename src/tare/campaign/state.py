@@ -94,14 +94,28 @@ def current_records(study_dir: Path, plan: pd.DataFrame) -> Iterator[Record]:
             if path.exists():
                 record = store.read(path)
                 if record.spec_hash == spec_hash and record.status != "interrupted":
-                    _check_place(path, record, (block.cell, block.repetition, name))
+                    _check_place(study_dir, path, record)
                     yield record
 
 
-def _check_place(path: Path, record: Record, place: tuple[str, int, str]) -> None:
+def all_records(study_dir: Path) -> list[Record]:
+    """Every record of a study: those that were made for other settings or repetitions are not used, but counted.
+
+    Raises:
+        BadRecord: one of them is damaged, or lies at another's place.
+    """
+    found = []
+    for path in store.scan(study_dir):
+        record = store.read(path)
+        _check_place(study_dir, path, record)
+        found.append(record)
+    return found
+
+
+def _check_place(study_dir: Path, path: Path, record: Record) -> None:
     """A record copied to another's place would be counted under a wrong label: the hash holds no names."""
     found = record.cell.name, record.repetition, record.environment
-    if found != place:
+    if path != store.path_of(study_dir, *found):
         raise store.BadRecord(
             f"{path} is the record of cell {found[0]}, repetition {found[1]}, environment {found[2]}; "
             "move it away and its block is measured again."

@@ -62,7 +62,7 @@ class Turn(Strict):
         if len(self.durations_s) != self.steps:
             raise ValueError(f"a turn of {self.steps} steps has {len(self.durations_s)} durations")
         if min(self.durations_s) <= 0:
-            raise ValueError("a step took no time at all")
+            raise ValueError(f"a step took {min(self.durations_s):g} s, and must take more than none")
         return self
 
     @property

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -51,7 +52,7 @@ def read(path: Path) -> Record:
     """Read and validate one record.
 
     Raises:
-        BadRecord: the file is missing, no JSON, of a newer schema, or a value is wrong.
+        BadRecord: the file is missing, no JSON, of another schema, or a value is wrong.
     """
     try:
         content = json.loads(path.read_bytes())
@@ -61,19 +62,30 @@ def read(path: Path) -> Record:
         raise BadRecord(
             f"{path} is no JSON ({error}); move it away and its block is measured again."
         ) from error
-    version = content.get("schema_version") if isinstance(content, dict) else None
-    if isinstance(version, int) and version > SCHEMA_VERSION:
-        raise BadRecord(
-            f"{path} has schema version {version}, this Tare reads up to {SCHEMA_VERSION}; install a newer Tare."
-        )
+    if isinstance(content, dict):
+        _check_version(path, content.get("schema_version"))
     try:
         return Record.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the record"
+        what = first["msg"].removeprefix("Value error, ")
         raise BadRecord(
-            f"{path}: {where}: {first['msg']}; move the file away and its block is measured again."
+            f"{path}: {where}: {what}; move the file away and its block is measured again."
         ) from error
+
+
+def _check_version(path: Path, version: Any) -> None:
+    """Refuse a record of another schema: what its values mean is not known here."""
+    if type(version) is int and version > SCHEMA_VERSION:
+        raise BadRecord(
+            f"{path} has schema version {version}, this Tare reads up to {SCHEMA_VERSION}; install a newer Tare."
+        )
+    if type(version) is not int or version != SCHEMA_VERSION:
+        has = "no schema version" if version is None else f"the schema version {str(version)[:20]!r}"
+        raise BadRecord(
+            f"{path} has {has}, this Tare reads {SCHEMA_VERSION}; move it away and its block is measured again."
+        )
 
 
 def write(study_dir: Path, record: Record) -> Path:

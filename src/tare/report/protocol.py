@@ -8,7 +8,7 @@ from typing import Any
 from tare.records.schema import Record
 from tare.report import wording
 from tare.report.levels import Intervals
-from tare.stats import verdicts
+from tare.stats import drift, verdicts
 from tare.stats.metrics import Metric
 
 _LOCKSTEP = (
@@ -73,6 +73,11 @@ def paragraphs(
         "means slower than the baseline."
     )
     said += [_HOLM] if intervals.adjusted else []
+    said.append(
+        f"Where at least {drift.LEAST_BLOCKS} blocks were measured it is looked for whether the overhead drifts, from "
+        "block to block or within blocks, and whether it depends on which of the two came first. A note says where "
+        "it does; no estimate is changed by it."
+    )
     return said
 
 

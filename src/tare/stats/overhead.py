@@ -12,7 +12,7 @@ import pandas as pd
 
 from tare.plan.study import FEWEST_FOR_BCA
 from tare.records.schema import Record
-from tare.stats import bootstrap, multiple, notes, table, verdicts
+from tare.stats import bootstrap, drift, multiple, notes, table, verdicts
 from tare.stats.comparable import comparable, is_comparable
 from tare.stats.intervals import Estimate, estimate
 from tare.stats.metrics import Metric, named
@@ -30,7 +30,7 @@ class Comparison:
         pairs: the blocks in which both ended well.
         comparable: as in overhead.csv; empty where there is no pair.
         estimate: None where there is no pair or the two can't be compared.
-        notes: what is to be said of failed, missing and unused runs.
+        notes: what is to be said of stalls, drift and order, and of failed, missing and unused runs.
     """
 
     planned: Planned
@@ -98,6 +98,7 @@ def compare(
         estimate=make(ratios, metric, level) if is_comparable(said) else None,
         notes=[
             *(_stalls(pairs, metric) if is_comparable(said) else []),
+            *(drift.notes(pairs, metric) if is_comparable(said) else []),
             *_said_of_runs(planned, own, base, len(pairs), len(apart)),
         ],
     )
@@ -245,8 +246,8 @@ def overhead(
         A frame with the columns and types of `tare.stats.table.COLUMNS`.
 
     Raises:
-        ValueError: an unknown metric, a margin that is not positive, a plan without a needed column, or two
-            records of one run.
+        ValueError: an unknown metric, a margin that is not positive, and (a StudyError) a plan without a needed
+            column or with baselines that are missing or go in a circle, or two records of one run.
     """
     chosen, planned = named(metric), read_plan(plan)
     verdicts.check_margin(margin_pct)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from tare.plan.errors import StudyError
 from tare.records.schema import Record
 from tare.stats import notes
 from tare.stats.table import CELL_COLUMNS, COLUMNS, text
@@ -72,14 +73,16 @@ def read_plan(plan: pd.DataFrame) -> dict[Key, Planned]:
     """The plan by cell and environment: cells by name; in each the baseline, then what is compared with it.
 
     Raises:
-        ValueError: a column is missing.
+        StudyError: a column is missing, an environment has no baseline, or baselines go in a circle.
     """
     missing = [name for name in _NEEDED if name not in plan.columns]
     if missing:
-        raise ValueError(f"the plan lacks the column {missing[0]!r}; remove plan.csv, and it is made anew.")
+        raise StudyError(f"the plan lacks the column {missing[0]!r}; remove plan.csv, and it is made anew.")
     found = {}
     for (cell, environment), rows in plan.groupby(["cell", "environment"], sort=False):
         found[str(cell), str(environment)] = _planned(str(environment), rows)
+    for key in found:
+        _check_baselines(key, found)
     order = sorted(found, key=lambda key: (natural(key[0]), _depth(key, found), natural(key[1])))
     return {key: found[key] for key in order}
 
@@ -90,7 +93,7 @@ def _planned(environment: str, rows: pd.DataFrame) -> Planned:
     return Planned(
         cell={n: int(first[n]) if COLUMNS[n] == "Int64" else text(first[n]) for n in CELL_COLUMNS},
         environment=environment,
-        baseline=text(first["baseline"]) or environment,
+        baseline=text(first["baseline"]),
         repetitions=tuple(int(r) for r in (good if len(good) else rows)["repetition"]),
         usable=len(good) > 0,
         why_not=notes.unusable(text(bad["reason"].iloc[0]), text(bad["remedy"].iloc[0])) if len(bad) else "",
@@ -100,13 +103,28 @@ def _planned(environment: str, rows: pd.DataFrame) -> Planned:
 
 def _depth(key: Key, plan: Mapping[Key, Planned]) -> int:
     """How many comparisons lie between an environment and the one that is compared with nothing."""
-    depth, seen = 0, {key}
+    depth = 0
     while key in plan and not plan[key].is_baseline:
         depth, key = depth + 1, (key[0], plan[key].baseline)
-        if key in seen:
-            break  # a circle; the study is refused for it elsewhere
-        seen.add(key)
     return depth
+
+
+def _check_baselines(key: Key, plan: Mapping[Key, Planned]) -> None:
+    """Refuse a plan in which nothing can be compared; a baseline that is not planned is told in its row."""
+    cell, environment = key
+    seen = [environment]
+    while (cell, seen[-1]) in plan and not plan[cell, seen[-1]].is_baseline:
+        baseline = plan[cell, seen[-1]].baseline
+        if not baseline:
+            raise StudyError(
+                f"the plan names no baseline for {seen[-1]} in cell {cell}; remove plan.csv, and it is made anew."
+            )
+        seen.append(baseline)
+        if baseline in seen[:-1]:
+            raise StudyError(
+                f"the baselines of cell {cell} go in a circle in the plan: {' -> '.join(seen)}; "
+                "remove plan.csv, and it is made anew."
+            )
 
 
 def sort_records(records: Iterable[Record], plan: Mapping[Key, Planned]) -> dict[Key, Measured]:
@@ -115,7 +133,7 @@ def sort_records(records: Iterable[Record], plan: Mapping[Key, Planned]) -> dict
     Those of another specification than the plan's, or of a repetition not in it, are counted and not used.
 
     Raises:
-        ValueError: two records of one run.
+        StudyError: two records of one run.
     """
     runs: dict[Key, dict[int, Record]] = defaultdict(dict)
     unplanned: dict[Key, int] = defaultdict(int)
@@ -124,7 +142,7 @@ def sort_records(records: Iterable[Record], plan: Mapping[Key, Planned]) -> dict
         if key not in plan:
             continue
         if record.repetition in runs[key]:
-            raise ValueError(
+            raise StudyError(
                 f"there are two records of cell {key[0]}, environment {key[1]}, "
                 f"repetition {record.repetition}; keep one."
             )

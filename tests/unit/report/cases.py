@@ -13,7 +13,7 @@ from tare.records import collect
 from tare.records.schema import Record
 from tare.report import figures
 from tare.stats.overhead import overhead
-from tests.unit.factory import SOFTWARE, plan, record, study
+from tests.unit.factory import SOFTWARE, plan, record, study, turn
 
 CELLS = ["lenet-torch", "lenet-tensorflow", "fcn-r-torch"]
 FACTORS = {"bare": 1.0, "bubblewrap": 0.999, "docker": 1.03, "podman": 1.001}
@@ -166,6 +166,26 @@ def noisy() -> Case:
 
 
 @cache
+def drifting() -> Case:
+    """Docker becomes slower from block to block."""
+    records, planned = study(cells=["lenet-torch"], factors={"bare": 1.0, "docker": 1.03}, repetitions=8)
+    made = [
+        run.model_copy(
+            update={
+                "turns": [
+                    turn([s * (1 + 0.01 * run.repetition) for s in one.durations_s], round=one.round)
+                    for one in run.turns
+                ]
+            }
+        )
+        if run.environment == "docker"
+        else run
+        for run in records
+    ]
+    return case(made, planned)
+
+
+@cache
 def hostile() -> Case:
     """Names and reasons that are markup somewhere."""
     records, planned = study(cells=["lenet-torch"], factors={"bare": 1.0, "a<b>&$c_{d}": 1.03})
@@ -191,7 +211,8 @@ def empty() -> Case:
 
 
 ALL = [
-    full, mixed, nothing, nowhere, only_bare, again, ladder, one_block, differing, noisy, hostile, wide, empty,
+    full, mixed, nothing, nowhere, only_bare, again, ladder, one_block, differing, noisy, drifting, hostile,
+    wide, empty,
 ]  # fmt: skip
 
 

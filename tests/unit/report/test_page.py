@@ -152,6 +152,13 @@ def test_what_it_says_of_a_mixed_study(rendered):
     assert "not comparable: software torch" in words
 
 
+def test_what_it_says_of_a_drift(rendered):
+    words = outline(rendered(cases.drifting)).words
+    assert "docker: drift: the overhead rose by about 0." in words
+    assert "points a block over 8 blocks (p" in words
+    assert "Where at least 6 blocks were measured it is looked for" in words
+
+
 def test_what_it_says_when_there_is_little(rendered):
     words = outline(rendered(cases.nothing)).words
     assert "Nothing has been measured yet: 72 runs planned." in words

@@ -105,6 +105,7 @@ def test_control_groups_of_both_versions_and_both_drivers(engine, line, outside)
         f"0::/default/{ID}",  # nerdctl
         f"0::/system.slice/crio-{ID}.scope",
         "0::/docker/abc",
+        f"0::/docker.slice/nerdctl-{ID}.scope",
         f"0::/my-docker-{ID[:12]}",
         "0::/system.slice/docker.service",
     ],

@@ -97,15 +97,15 @@ def test_every_byte_of_a_small_file_counts_and_each_sample_of_a_large_one(tmp_pa
     assert len(seen) == 1 + 2 * SAMPLES, "from the first byte to the last"
 
 
-def elf(note: bytes, size: int) -> bytes:
-    """A 64-bit ELF file whose second segment holds notes."""
+def elf(note: bytes, size: int, at: int = 176) -> bytes:
+    """A 64-bit ELF file whose second segment holds notes, from the place `at` on."""
     header = bytearray(64)
     header[:6] = b"\x7fELF\x02\x01"
     struct.pack_into("<Q", header, 32, 64)
     struct.pack_into("<HH", header, 54, 56, 2)
     load = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, size, size, 4096)
-    notes = struct.pack("<IIQQQQQQ", 4, 4, 176, 0, 0, len(note), len(note), 4)
-    return (bytes(header) + load + notes + note).ljust(size, b"\0")
+    notes = struct.pack("<IIQQQQQQ", 4, 4, at, 0, 0, len(note), len(note), 4)
+    return ((bytes(header) + load + notes).ljust(at, b"\0") + note).ljust(size, b"\0")
 
 
 def note(kind: int, name: bytes, content: bytes) -> bytes:
@@ -129,7 +129,7 @@ def test_builds_that_differ_between_the_samples_only_are_told_by_their_build_id(
     ids = []
     for content in (b"\x01" * 20, b"\x02" * 20):
         path = tmp_path / "lib.so"
-        path.write_bytes(elf(note(3, b"GNU\0", content), 2 * WHOLE_BYTES))
+        path.write_bytes(elf(note(3, b"GNU\0", content), 2 * WHOLE_BYTES, at=3 * SAMPLE_BYTES))
         with path.open("rb") as file:
             assert build_id(file) == content
         ids.append(identity(str(path)))

@@ -13,8 +13,10 @@ slashes). Printed for each kind of noise, in percent of the cells:
     right       verdicts that are true and not `inconclusive`, where the truth is 0, 1, 2, 3, 5 %
     flagged     rows with a note on drift or order
 
-Then one table of 16 comparisons of equal things: how often it has any false verdict, and any note on drift or order.
-Ends with 1 where the specification is not met by more than twice the Monte Carlo error: coverage of 93 to 97 % (more is
+Then (--only drift), of bare and one other environment: how often what hits the other alone is flagged.
+Then (--only tables), of tables with 16 comparisons of equal things: how often one has any false verdict, and any note
+on drift or order.
+Ends with 1 where the specification is missed by more than 3 Monte Carlo errors: coverage of 93 to 97 % (more is
 allowed with heavy tails and in sequential), at most 5 % false, at most 5 % within.
 """
 
@@ -89,16 +91,19 @@ SHARED = {
     "processes differ by 0.3 %": replace(CLEAN, process_pct=0.3),
     "processes differ by 5 %": replace(CLEAN, process_pct=5),
 }
+# What becomes of one side alone, to see whether it is flagged.
 OWN = {
-    "one side drifts, +0.5 % from block to block": {"campaign_drift_pct": 0.5},
-    "one side drifts, +5 % within a block": {"block_drift_pct": 5.0},
-    "one side +3 % where it goes first in a round": {"position_pct": 3.0},
+    "nothing": Effect(),
+    "becomes slower by 0.5 % from block to block": Effect(campaign_drift_pct=0.5),
+    "becomes slower by 1 % from block to block": Effect(campaign_drift_pct=1),
+    "becomes slower by 3 % within a block": Effect(block_drift_pct=3),
+    "becomes slower by 5 % within a block": Effect(block_drift_pct=5),
+    "slower by 3 % where it is started first": Effect(slot_pct=3),
+    "slower by 3 % in turns that are the first of a round": Effect(position_pct=3),
 }
 SCENARIOS = [
     *(Scenario(name, noise, more=noise.tails != "normal") for name, noise in SHARED.items()),
     *(Scenario(name, noise, "sequential", more=True) for name, noise in SHARED.items() if "0.3" not in name),
-    # what drifts or depends on the order is not one number, so that coverage is no question here
-    *(Scenario(name, CLEAN, own=own, held=False) for name, own in OWN.items()),
     Scenario("15 % of one side's processes 6 % slower", CLEAN, own={"slow_share": 0.15, "slow_pct": 6}, held=False),
 ]  # fmt: skip
 
@@ -146,6 +151,14 @@ def family_chunk(blocks: int, rounds: int, number: int, adjust: str) -> list[tup
     ]
 
 
+def drift_chunk(effect: Effect, blocks: int, rounds: int, cells: int, number: int) -> list[bool]:
+    """Of so many comparisons of two environments: has it a note on drift or order?"""
+    effects = {"other": effect}
+    study = study_of(effects, cells=cells, blocks=blocks, rounds=rounds, steps_per_turn=1, seed=number)
+    records, plan = simulate(study, CLEAN, effects, seed=2_000_000 + number)
+    return list(compared(records, plan, study, "none")["note"].str.contains("drift: |order: "))
+
+
 @dataclass(frozen=True)
 class Rates:
     """What came of one scenario with so many blocks, in percent; errors are standard errors."""
@@ -177,10 +190,11 @@ class Rates:
 
     def faults(self, cells: int, more: bool) -> list[str]:
         """What of the specification is not met."""
-        error = 2 * 100 * math.sqrt(0.05 * 0.95 / cells)
+        # a hundred rates are looked at: two errors would be passed by some of them by chance
+        error = 3 * 100 * math.sqrt(0.05 * 0.95 / cells)
         found = []
-        if self.covers + 2 * self.covers_error < 93 or (
-            not more and self.covers - 2 * self.covers_error > 97
+        if self.covers + 3 * self.covers_error < 93 or (
+            not more and self.covers - 3 * self.covers_error > 97
         ):
             found.append(f"covers {self.covers:.1f} %")
         if self.false > 5 + error:
@@ -219,6 +233,18 @@ def family(arguments: argparse.Namespace, pool: Executor) -> Iterator[str]:
             )
 
 
+def drifts(arguments: argparse.Namespace, pool: Executor) -> Iterator[str]:
+    """A line for each thing that may become of one side."""
+    sizes = [min(CHUNK, arguments.cells - first) for first in range(0, arguments.cells, CHUNK)]
+    for name, effect in OWN.items():
+        shares = []
+        for blocks in arguments.blocks:
+            work = partial(drift_chunk, effect, blocks, arguments.rounds)
+            found = [one for many in pool.map(work, sizes, range(1, len(sizes) + 1)) for one in many]
+            shares.append(100 * fmean(found))
+        yield f"| {name} | {slashed(shares, '.1f')} |"
+
+
 def slashed(values: list[float], form: str) -> str:
     return " / ".join(format(value, form) for value in values)
 
@@ -228,7 +254,7 @@ def main() -> int:
     parser.add_argument("--cells", type=int, default=500, help="experiments of each kind (500)")
     parser.add_argument("--blocks", type=int, nargs="+", default=[5, 10, 20], help="blocks (5 10 20)")
     parser.add_argument("--rounds", type=int, default=10, help="rounds of a block (10)")
-    parser.add_argument("--only", default="*", help="what fits, such as 'lockstep: *drift*', or tables")
+    parser.add_argument("--only", default="*", help="what fits, such as 'lockstep: *drift*'; drift; tables")
     parser.add_argument("--processes", type=int, default=2, help="processes that simulate (2)")
     arguments = parser.parse_args()
     if min(arguments.cells, *arguments.blocks) < 2 or min(arguments.rounds, arguments.processes) < 1:
@@ -271,6 +297,10 @@ def main() -> int:
         if errors:
             print(f"nominal level {slashed(sorted(levels), 'g')} %; twice the Monte Carlo error of `covers`: "
                   f"{2 * fmean(errors):.1f} (mean), {2 * max(errors):.1f} (most)")  # fmt: skip
+        if fnmatchcase("drift", arguments.only):
+            print("\n| what one side alone does | flagged |\n|---|---:|", flush=True)
+            for line in drifts(arguments, pool):
+                print(line, flush=True)
         if fnmatchcase("tables", arguments.only):
             print("\nTables of 16 comparisons of equal things:", flush=True)
             for line in family(arguments, pool):

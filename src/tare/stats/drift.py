@@ -158,8 +158,6 @@ def _by_position(pairs: Sequence[Pair]) -> Look | None:
     """Rounds in which the platform's turn came before the baseline's against the others, in lockstep."""
     differences = []
     for pair in pairs:
-        if not pair.lockstep:
-            continue
         platform, baseline = _positions(pair.platform), _positions(pair.baseline)
         before: list[float] = []
         after: list[float] = []

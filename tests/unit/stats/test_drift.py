@@ -69,7 +69,8 @@ def test_blocks_count_in_the_order_in_which_they_were_measured() -> None:
 
 def test_too_few_blocks_and_no_spread_say_nothing() -> None:
     rising = [1 + 0.01 * n + wiggle for n, wiggle in enumerate(WIGGLE)]
-    assert drift.notes(pairs_of(rising[: drift.LEAST_BLOCKS - 1]), STEP_TIME) == []
+    assert drift.notes(pairs_of(rising[:5]), STEP_TIME) == []
+    assert drift.notes(pairs_of(rising[:6]), STEP_TIME) != []
     assert drift.notes(pairs_of([1.03] * 8), THROUGHPUT) == []
     assert drift.notes([], THROUGHPUT) == []
 
@@ -92,8 +93,11 @@ def test_it_is_told_in_the_row_and_changes_no_number() -> None:
 def test_each_kind_is_found_and_named() -> None:
     assert "drift: the overhead rose by about 1" in note(Effect(campaign_drift_pct=1))
     assert "drift: the overhead fell by about" in note(Effect(campaign_drift_pct=-1))
-    assert "from the first half of a block's rounds to the second" in note(Effect(block_drift_pct=6))
-    assert "from the first half" in note(Effect(block_drift_pct=6), schedule="sequential")
+    for schedule in ("lockstep", "sequential"):
+        within = note(Effect(block_drift_pct=6), schedule=schedule)
+        assert "drift: the overhead rose by about" in within
+        assert "points from the first half of a block's rounds to the second (p" in within
+    assert "fell by about" in note(Effect(block_drift_pct=-6))
     slot = note(Effect(slot_pct=3))
     assert "order: the overhead is about 2." in slot or "order: the overhead is about 3" in slot
     assert "points higher where docker was started before bare" in slot

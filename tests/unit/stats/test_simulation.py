@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 
 import pandas as pd
 import pytest
@@ -149,6 +150,16 @@ def test_what_a_machine_does_to_all_cancels_in_lockstep_and_not_in_sequential() 
         frame = rows(simulate(study, noise, EFFECTS, seed=1))
         spread[schedule] = (frame["ci_high_pct"] - frame["ci_low_pct"]).mean()
     assert spread["lockstep"] < 0.1 < 10 < spread["sequential"]
+
+
+@pytest.mark.parametrize("schedule", ["lockstep", "sequential"])
+def test_a_drift_is_spread_over_the_whole_block(schedule) -> None:
+    study = study_of({"costs-0": Effect()}, cells=1, blocks=1, schedule=schedule, steps_per_turn=1)
+    drifting = Noise(process_pct=0, step_pct=0, block_drift_pct=10)
+    records, _ = simulate(study, drifting, {}, seed=1)
+    turns = sorted((turn.started_t, math.log(turn.timed_s)) for run in records for turn in run.turns)
+    steps = [after[1] - before[1] for before, after in pairwise(turns)]
+    assert steps == pytest.approx([0.10 / (2 * 20 - 1)] * (2 * 20 - 1))
 
 
 def test_order_and_slots_are_the_planners_and_the_records_are_valid() -> None:

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -13,8 +14,8 @@ import pytest
 
 from tare import platforms
 from tare.data import digits
-from tare.measure import variables
 from tare.measure.block import measure_block
+from tare.plan import quiet
 from tests.engines.conftest import usable
 from tests.unit.simulated import task
 
@@ -125,7 +126,9 @@ def test_a_worker_that_spins_while_it_waits_is_named(measure, monkeypatch):
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one CPU: torch has one thread, and that one sleeps while it waits")
     spinning = {"GOMP_SPINCOUNT": "infinite", "OMP_WAIT_POLICY": "active"}
-    monkeypatch.setitem(variables.QUIET_OF_FRAMEWORK, "torch", spinning)
+    monkeypatch.setitem(
+        quiet.SWITCHES, "short_spin", replace(quiet.SWITCHES["short_spin"], variables=spinning)
+    )
     for record in measure("bare", AGAIN):
         assert record.noise["waiting_cpu_pct"] > 2
         assert "it was not idle while it waited for its turn: " in record.noise_verdict

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tare.plan.quiet import DEFAULT, QUIET, SWITCHES
 from tare.records.schema import Record
 from tare.report import wording
 from tare.stats import verdicts
@@ -21,13 +22,14 @@ _SEQUENTIAL = (
     "The runs of a block follow one another, each from start to end, in turns of about 2 s that begin with an "
     "untimed step, and are compared by their means."
 )
-_SETTINGS = {
-    "quiet": "Settings: quiet. Memory, threads and garbage collection are set, the same in every "
-    "environment, so that equal processes are more nearly equally fast. An environment that makes page faults dearer "
-    "looks better under them.",
-    "default": "Settings: default. Memory, threads and garbage collection are left as the frameworks "
-    "have them; equal processes then differ more, and intervals are wider.",
-}
+_QUIET = (
+    "These are the same in every environment, so that equal processes are more nearly equally fast. An environment "
+    "that makes page faults dearer looks better under huge pages and a heap in one piece."
+)
+_DEFAULT = (
+    "Memory, threads and garbage collection are left as the frameworks have them; equal processes then differ more, "
+    "and intervals are wider."
+)
 
 
 def paragraphs(study: Mapping[str, Any], records: Sequence[Record], metric: Metric) -> list[str]:
@@ -53,12 +55,30 @@ def paragraphs(study: Mapping[str, Any], records: Sequence[Record], metric: Metr
         "steal, CPU quotas, swap, page faults, and what workers used while they waited. Each run is quiet or noisy by "
         "fixed limits. Noisy runs are marked and count like all others."
     )
-    said += [_SETTINGS[str(study["settings"])]] if study.get("settings") in _SETTINGS else []
+    said += _settings(records)
     said.append(
         "The estimate is the mean over blocks of the logarithm of the ratio of the two times per step, "
         f"with its 95 % t interval, transformed back into percent of {metric.title.lower()}. Positive "
         "means slower than the baseline."
     )
+    return said
+
+
+def _settings(records: Sequence[Record]) -> list[str]:
+    """Which settings were in force, a paragraph for each kind; cells that share them are named by framework."""
+    said = []
+    if quiet := [record for record in records if record.cell.settings == QUIET]:
+        by: dict[str, list[str]] = {}
+        for record in quiet:
+            names = [SWITCHES[name].short for name in record.spec.get("quiet", ()) if name in SWITCHES]
+            frameworks = by.setdefault(wording.listed(names) or "none", [])
+            if record.cell.framework not in frameworks:
+                frameworks.append(record.cell.framework)
+        each = "; ".join(f"{names} ({wording.listed(frameworks)})" for names, frameworks in by.items())
+        said.append(f"Settings: {QUIET}: {each}. {_QUIET}")
+    if any(record.cell.settings == DEFAULT for record in records):
+        where = f" (in cells whose names end in -{DEFAULT})" if quiet else ""
+        said.append(f"Settings: {DEFAULT}{where}. {_DEFAULT}")
     return said
 
 

@@ -81,11 +81,13 @@ class Column:
 
 
 def columns(overhead: pd.DataFrame) -> list[Column]:
-    """The columns between cell and note; the baselines' names only where there are several."""
+    """The columns between cell and note; settings and the baselines' names only where there are several."""
     unit = rows.metric_of(overhead).unit
     against = Column("Against", "", False, lambda line: "" if line.is_baseline else line.baseline)
+    settings = Column("Settings", "", False, lambda line: line.settings)
     return [
         Column("Environment", "", False, lambda line: line.environment),
+        *([settings] if len(rows.settings_of(overhead)) > 1 else []),
         *([against] if len(rows.baselines_of(overhead)) > 1 else []),
         Column("Estimate", "%", True, lambda line: line.estimate),
         Column("95 % CI", "%", True, lambda line: line.interval),
@@ -98,13 +100,13 @@ def columns(overhead: pd.DataFrame) -> list[Column]:
 
 
 def caption(overhead: pd.DataFrame) -> str:
-    """What the table shows, in two sentences."""
+    """What the table shows, in three sentences."""
     metric = rows.metric_of(overhead)
     return (
         f"Overhead against {rows.against(overhead)} in {metric.title.lower()} ({metric.unit}); positive "
         "means slower. The estimate with its 95 % t interval over blocks decides the verdict; the "
-        "overhead by formula is that of the means over runs."
-    )
+        f"overhead by formula is that of the means over runs. {rows.settings_said(overhead)}"
+    ).rstrip()
 
 
 def to_markdown(overhead: pd.DataFrame) -> str:

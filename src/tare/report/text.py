@@ -32,6 +32,7 @@ def summary(overhead: pd.DataFrame) -> str:
         what = f"Overhead against {rows.against(overhead)} in {metric.title.lower()}, %"
         parts.append(_wrapped(f"{what}: positive = slower; 95 % t interval over n blocks"))
         parts.append(_table(compared, several=len(rows.baselines_of(overhead)) > 1))
+        parts.append(_wrapped(rows.settings_said(overhead)))
     else:
         parts.append(rows.nothing(overhead))
     parts += [_wrapped(text) for text in [*rows.notes(compared), *(gap.text for gap in rows.gaps(lines))]]

@@ -105,7 +105,7 @@ class Worker:
             durations.extend(self._steps(1))
             first_step_t = first_step_t or time.monotonic()
         self._check_cpus(before)
-        if self._start.get("settings") == "quiet":
+        if self._start.get("gc_off"):
             # A collection in the middle of a timed step is noise that a short turn can't average out.
             gc.collect()
             gc.freeze()

@@ -28,6 +28,7 @@ from tare.data import digits
 from tare.measure import locks
 from tare.measure.conversation import Conversation
 from tare.measure.variables import worker_variables
+from tare.plan.quiet import QUIET, in_force
 from tare.platforms import Launch
 from tare.telemetry import host
 
@@ -77,7 +78,7 @@ class ThroughTheWorker:
         self._conversation = Conversation(self._handle.lines, 120, lambda name, t: None)
         self._conversation.start(
             {"framework": "torch", "network": "lenet", "batch_size": 64, "threads": threads, "device": "cpu",
-             "seed": 1, "data_path": str(data), "settings": "quiet"}
+             "seed": 1, "data_path": str(data), "gc_off": True}
         )  # fmt: skip
 
     def ready(self) -> None:
@@ -99,8 +100,8 @@ def session(data: Path, rounds: int, seed: int) -> float:
     threads = len(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory(prefix="tare-tax-") as folder:
         variables = worker_variables(
-            token=f"{locks.campaign()}-{secrets.token_hex(4)}", threads=threads, settings="quiet",
-            run_dir=Path(folder), source=SOURCE, framework="torch", device="cpu",
+            token=f"{locks.campaign()}-{secrets.token_hex(4)}", threads=threads, switches=in_force(QUIET, "torch", {}),
+            run_dir=Path(folder), source=SOURCE, device="cpu",
         )  # fmt: skip
         hand, worker = (
             ByHand(data, variables, threads),

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -13,8 +14,9 @@ import pytest
 
 from tare import platforms
 from tare.data import digits
-from tare.measure import variables
 from tare.measure.block import measure_block
+from tare.plan import quiet
+from tare.stats import notes
 from tests.engines.conftest import usable
 from tests.unit.simulated import task
 
@@ -38,13 +40,14 @@ def prepared(tmp_path_factory):
 def measure(prepared, tmp_path):
     """Measures a short block of torch's LeNet; engine -> its records."""
 
-    def measure(*environments, name="block"):
+    def measure(*environments, name="block", **changes):
         folder = tmp_path / name
         folder.mkdir()
         shutil.copy(prepared, folder / "digits.npz")
         asked = task(
-            folder, environments, rounds=ROUNDS, threads=None, warmup_steps=3, steps_per_turn=8, timeout_s=120
-        )
+            folder, environments,
+            **{"rounds": ROUNDS, "threads": None, "warmup_steps": 3, "steps_per_turn": 8, "timeout_s": 120} | changes,
+        )  # fmt: skip
         engines = {environment.engine for environment in asked.environments}
         records = measure_block(asked, {engine: platforms.create(engine) for engine in engines})
         assert [record.failure for record in records] == [None] * len(records)
@@ -125,11 +128,22 @@ def test_a_worker_that_spins_while_it_waits_is_named(measure, monkeypatch):
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one CPU: torch has one thread, and that one sleeps while it waits")
     spinning = {"GOMP_SPINCOUNT": "infinite", "OMP_WAIT_POLICY": "active"}
-    monkeypatch.setitem(variables.QUIET_OF_FRAMEWORK, "torch", spinning)
+    monkeypatch.setitem(
+        quiet.SWITCHES, "short_spin", replace(quiet.SWITCHES["short_spin"], variables=spinning)
+    )
     for record in measure("bare", AGAIN):
         assert record.noise["waiting_cpu_pct"] > 2
         assert "it was not idle while it waited for its turn: " in record.noise_verdict
         assert "another worker of the block was not idle" in record.noise_verdict
+
+
+def test_what_torchs_threads_do_after_a_turn_without_the_quiet_settings_is_named(measure):
+    """OpenMP's own spinning ends within the next settling step, so no limit is passed, and a note says it."""
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one CPU: torch has one thread, and that one sleeps while it waits")
+    spinning = measure("bare", AGAIN, name="default", quiet=False)
+    assert notes.spinning(spinning)[0].startswith("threads of 2 of 2 runs went on spinning for ")
+    assert notes.spinning(measure("bare", AGAIN, name="quiet")) == []
 
 
 @pytest.mark.parametrize("engine", [name for name in platforms.ENGINES if name != "bare"])

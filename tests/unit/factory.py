@@ -16,7 +16,7 @@ from tare.records.schema import CellKey, Failure, Metrics, Record, Status, Turn
 
 PLAN_COLUMNS = [
     *("cell", "model", "framework", "data", "batch_size", "device", "gpu", "learners", "gpus_per_learner"),
-    *("environment", "engine", "baseline", "repetition", "order", "slot", "schedule"),
+    *("settings", "environment", "engine", "baseline", "repetition", "order", "slot", "schedule"),
     *("status", "reason", "remedy", "spec_hash"),
 ]
 MEMORY_BYTES = 8_000_000_000
@@ -132,7 +132,7 @@ def record(
     engine = engine or environment.removesuffix("-again")
     spec = {
         "threads": threads,
-        "settings": "quiet",
+        "quiet": [] if key.settings == "default" else ["gc_off", "huge_pages", "one_heap"],
         "steps_per_turn": steps_per_turn,
         "environment": {"engine": engine, "software": "host"},
     } | dict(spec or {})

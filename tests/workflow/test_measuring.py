@@ -165,7 +165,7 @@ def test_redo_of_one_cell(measured: Measured) -> None:
 def test_a_study_that_asks_for_something_else_is_measured_again(measured: Measured) -> None:
     project = measured()
     before = project.started_at()
-    project.write_study(settings="default")
+    project.write_study(quiet={"huge_pages": False})
     dry = project.snakemake("-n")
     assert "Measured again because the study asks for something else of them now: 2 blocks" in dry.stderr
     assert project.started_at() == before

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from tare.campaign.options import DEFAULTS, KEYS
-from tare.plan.study import DATA_SETS, Environment, Matrix, Model, Rounds, Study
+from tare.plan.study import DATA_SETS, Environment, Matrix, Model, Quiet, Rounds, Study
 from tare.platforms import ENGINES
 from tare.worker.frameworks import FRAMEWORKS
 from tare.worker.networks import NETWORKS
@@ -50,16 +50,17 @@ Everything that is made goes to `results/<name>/`. A key that does not exist, or
 before anything is measured, with a sentence that says where and what to do.
 
 You can edit a study at any time. What a run is asked to do is hashed into its record: the cell, the engine and its
-options, `schedule`, `threads`, `settings`, `warmup_steps`, `steps_per_turn` and `seed`. Where one of these changes, the
-blocks concerned are measured again, and their old records go to `superseded/`. All other changes cost nothing that is
-there: more repetitions are added, an environment that is new gets new repetitions together with its baseline, and
-budgets, `metric` and `margin_pct` hold from then on.
+options, `schedule`, `threads`, the quiet settings that are on, `warmup_steps`, `steps_per_turn` and `seed`. Where one
+of these changes, the blocks concerned are measured again, and their old records go to `superseded/`. All other changes
+cost nothing that is there: more repetitions are added, an environment that is new gets new repetitions together with
+its baseline, and budgets, `metric` and `margin_pct` hold from then on.
 
 The first run freezes what can be measured: an environment that could not be used then keeps its rows that say why,
 until `--config add=NAME` adds it. One that can't be used later, or a GPU that is away, only holds up what is missing.
 
 A cell's name is its model and framework, then each axis that varies or leaves its default: `lenet-torch`,
-`lenet-torch-b32`, `lenet-torch-v100-g2-l4` (2 GPUs per learner, 4 learners). `only` takes such names, with `*` for any
+`lenet-torch-b32`, `lenet-torch-v100-g2-l4` (2 GPUs per learner, 4 learners), `lenet-torch-default` (none of the quiet
+settings; without `-default` they are on). `only` takes such names, with `*` for any
 letters, `?` for one, `[ab]` for one of several.
 """
 
@@ -94,6 +95,11 @@ def markdown() -> str:
         "### `environments`\n",
         "A list; an environment that is only a name has that name's engine and all defaults.\n",
         _keys(Environment),
+        "### `quiet`\n",
+        "`on` is what stands below; `off` is the papers' plain protocol: its cells are those of `settings: default`. "
+        "A switch that is not named keeps its default. [docs/measurement.md](../docs/measurement.md#settings) says "
+        "what each does and why.\n",
+        _keys(Quiet),
         "### `rounds`\n",
         _keys(Rounds),
         "## What there is\n",
@@ -122,6 +128,8 @@ def _keys(model: type[Model]) -> str:
 
 def _default(entry: dict[str, Any]) -> str:
     default = entry["default"]
+    if isinstance(default, dict) and entry.get("words"):
+        return f"`{entry['words'][0]}`"
     if isinstance(default, dict):
         return ", ".join(f"`{key}: {_plain(value)}`" for key, value in default.items())
     if isinstance(default, list):
@@ -138,7 +146,7 @@ def _values(name: str, entry: dict[str, Any]) -> str:
     if "enum" in option:
         return " or ".join(f"`{value}`" for value in option["enum"])
     if "$ref" in option:
-        return f"[keys](#{name})"
+        return ", ".join([*(f"`{word}`" for word in entry.get("words", ())), f"[keys](#{name})"])
     if option["type"] == "array":
         items = option["items"]
         return f"list of [keys](#{name})" if "$ref" in items else f"list of {_values(name, items)}"

@@ -17,7 +17,7 @@ from tare.measure.attest import attested, context, contradiction
 from tare.measure.conversation import Conversation, Used
 from tare.measure.lockstep import RunFailed
 from tare.measure.variables import worker_variables
-from tare.plan.specification import digest, seed, specification, threads
+from tare.plan.specification import digest, seed, specification, switches, threads
 from tare.plan.study import Environment, Study
 from tare.platforms import EngineError, Launch, Platform, WorkerHandle
 from tare.platforms.hostsoftware import find
@@ -125,9 +125,10 @@ class Run:
             ) from None
         host = find()
         source = Path(tare.__file__).resolve().parents[1]
+        quiet = switches(study, task.cell)
         self.variables = worker_variables(
-            token=self.token, threads=threads(study), settings=study.settings, run_dir=self._run_dir, source=source,
-            framework=task.cell.framework, device=task.cell.device,
+            token=self.token, threads=threads(study), switches=quiet, run_dir=self._run_dir, source=source,
+            device=task.cell.device,
         )  # fmt: skip
         program = (
             sys.executable, "-I", "-S", str(source / "tare" / "worker" / "launch.py"),
@@ -153,7 +154,7 @@ class Run:
                 "device": task.cell.device,
                 "seed": seed(study, task.repetition),
                 "data_path": str(task.data.resolve()),
-                "settings": study.settings,
+                "gc_off": "gc_off" in quiet,
                 "injected_pct": self.environment.injected,
             }
         )

@@ -7,6 +7,7 @@ from collections import Counter
 from itertools import product
 
 from tare.plan.errors import StudyError
+from tare.plan.quiet import QUIET
 from tare.plan.study import Matrix, Study
 from tare.records.schema import CellKey
 from tare.worker.networks import NETWORKS
@@ -21,9 +22,9 @@ def cells(study: Study) -> list[CellKey]:
     matrix = study.matrix
     batch_sizes: list[int | None] = [*matrix.batch_size] if matrix.batch_size else [None]
     found: dict[CellKey, None] = {}
-    for model, framework, data, batch_size, gpu, gpus, learners in product(
+    for model, framework, data, batch_size, gpu, gpus, learners, settings in product(
         matrix.model, matrix.framework, matrix.data, batch_sizes, matrix.gpu, matrix.gpus_per_learner,
-        matrix.learners,
+        matrix.learners, study.settings,
     ):  # fmt: skip
         on_cpu = gpu == "none"
         cell = CellKey(
@@ -36,6 +37,7 @@ def cells(study: Study) -> list[CellKey]:
             gpu=gpu,
             learners=learners,
             gpus_per_learner=0 if on_cpu else gpus,
+            settings=settings,
         )
         found[cell.model_copy(update={"name": _name(matrix, cell)})] = None
     for name, count in Counter(cell.name for cell in found).items():
@@ -64,4 +66,6 @@ def _name(matrix: Matrix, cell: CellKey) -> str:
         parts.append("cpu")
     if len(matrix.learners) > 1 or cell.learners != 1:
         parts.append(f"l{cell.learners}")
+    if cell.settings != QUIET:
+        parts.append(cell.settings)
     return "-".join(parts)

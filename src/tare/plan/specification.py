@@ -7,6 +7,7 @@ import json
 import os
 from typing import Any
 
+from tare.plan.quiet import in_force
 from tare.plan.study import Environment, Study
 from tare.records.schema import CellKey
 
@@ -30,6 +31,11 @@ def steps_per_turn(study: Study, step_s: float) -> int:
     return study.steps_per_turn or (1 if step_s > _LONG_STEP_S else _TURN_STEPS)
 
 
+def switches(study: Study, cell: CellKey) -> list[str]:
+    """The quiet settings that are on in a cell (`tare.plan.quiet.SWITCHES`)."""
+    return in_force(cell.settings, cell.framework, study.quiet.asked)
+
+
 def specification(study: Study, cell: CellKey, environment: Environment, repetition: int) -> dict[str, Any]:
     """What is asked of a run, as plain JSON values. No time budgets: they set how much, not what."""
     return {
@@ -38,7 +44,7 @@ def specification(study: Study, cell: CellKey, environment: Environment, repetit
         "environment": environment.options(),
         "schedule": study.schedule,
         "threads": threads(study),
-        "settings": study.settings,
+        "quiet": switches(study, cell),
         "warmup_steps": study.warmup_steps,
         "steps_per_turn": study.steps_per_turn or "auto",
         "seed": seed(study, repetition),

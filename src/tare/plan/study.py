@@ -9,11 +9,12 @@ import re
 from collections.abc import Mapping
 from math import prod
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from tare.plan.errors import StudyError, nearest, shown
+from tare.plan.quiet import DEFAULT, QUIET, SETTINGS, Settings
 from tare.plan.reading import read_yaml
 from tare.plan.sentences import sentence
 from tare.worker.frameworks import FRAMEWORKS
@@ -63,6 +64,12 @@ class Matrix(Model):
     learners: list[Count] = Field(
         default=[1], min_length=1, description="Training processes; this version starts one."
     )
+    settings: list[str] | None = Field(
+        default=None,
+        min_length=1,
+        description="`quiet`, `default` (none of the quiet settings), or both; left out, `quiet`, and `default` "
+        "under `quiet: off`.",
+    )
 
     @field_validator("*", mode="before")
     @classmethod
@@ -95,6 +102,11 @@ class Matrix(Model):
                     f"{shown(value)} is no part of a GPU's name; write `none`, or a name such as `V100`"
                 )
         return values
+
+    @field_validator("settings")
+    @classmethod
+    def _settings(cls, values: list[str] | None) -> list[str] | None:
+        return values if values is None else _known(values, SETTINGS, "value of settings")
 
     @model_validator(mode="after")
     def _no_value_twice(self) -> Matrix:
@@ -172,6 +184,51 @@ class Environment(Model):
         return self.model_dump(exclude={"name", "baseline", "optional", "fallback"}, exclude_none=True)
 
 
+class Quiet(Model):
+    """Which quiet settings are on in the cells of `settings: quiet`; None is what was found good for a framework."""
+
+    huge_pages: bool | None = Field(
+        default=None, description="Memory of malloc in huge pages (glibc). Left out: on."
+    )
+    one_heap: bool | None = Field(
+        default=None,
+        description="malloc keeps its heap in one piece and never gives memory back (glibc). Left out: on.",
+    )
+    bind_threads: bool | None = Field(
+        default=None,
+        description="Each OpenMP thread stays on a CPU of its own. torch only; left out: on.",
+    )
+    short_spin: bool | None = Field(
+        default=None,
+        description="OpenMP threads that wait for work soon stop spinning. torch only; left out: on.",
+    )
+    gc_off: bool | None = Field(
+        default=None,
+        description="Python's garbage collector is frozen and off after warm-up. Left out: on.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_a_word(cls, value: Any) -> Any:
+        if value is True or value == "on":
+            return {}
+        if value is False or value == "off":
+            return dict.fromkeys(cls.model_fields, False)
+        if not isinstance(value, dict | cls):
+            raise ValueError(f"must be on, off, or switches such as `huge_pages: false`, not {shown(value)}")
+        return value
+
+    @property
+    def asked(self) -> dict[str, bool | None]:
+        """Switch -> what the study says of it."""
+        return dict(self)
+
+    @property
+    def off(self) -> bool:
+        """Whether every switch is off."""
+        return not any(value is not False for value in self.asked.values())
+
+
 class Rounds(Model):
     """How many rounds of turns a block has."""
 
@@ -227,10 +284,11 @@ class Study(Model):
         le=4096,
         description="Threads of a run; left out, the CPUs that the first run of the study may use.",
     )
-    settings: Literal["quiet", "default"] = Field(
-        default="quiet",
-        description="`quiet`: settings of malloc, OpenMP and the garbage collector that make equal processes "
-        "equally fast; `default`: the frameworks' own. The same in every environment either way.",
+    quiet: Quiet = Field(
+        default=Quiet(),
+        description="`on`, `off` (the papers' plain protocol), or single switches: settings of malloc, OpenMP and "
+        "the garbage collector that make equal processes more nearly equally fast, the same in every environment.",
+        json_schema_extra={"words": ["on", "off"]},  # the first is the default
     )
     metric: Literal["throughput_images_per_sec", "second_per_batch"] = Field(
         default="throughput_images_per_sec", description="What the overhead is computed on."
@@ -278,6 +336,36 @@ class Study(Model):
                     "give it another name"
                 )
         return values
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_old_key(cls, value: Any) -> Any:
+        if isinstance(value, dict) and "settings" in value:
+            old = value["settings"]
+            instead = {
+                QUIET: "`quiet: on` instead, or leave it out",
+                DEFAULT: "`quiet: off` instead",
+            }.get(old if isinstance(old, str) else "", "`settings: [quiet, default]` in `matrix` instead")
+            raise ValueError(f"the key 'settings' is no longer at the top; write {instead}")
+        return value
+
+    @model_validator(mode="after")
+    def _settings_agree(self) -> Study:
+        asked = self.matrix.settings
+        if asked is not None and self.quiet.off and QUIET in asked:
+            raise ValueError(
+                "quiet is off, but matrix.settings asks for quiet cells; take one of the two out"
+            )
+        if asked == [DEFAULT] and self.quiet != Quiet() and not self.quiet.off:
+            raise ValueError(
+                "quiet names switches, but matrix.settings asks for no quiet cell; take one of the two out"
+            )
+        return self
+
+    @property
+    def settings(self) -> list[Settings]:
+        """The values of the axis."""
+        return cast(list[Settings], self.matrix.settings or [DEFAULT if self.quiet.off else QUIET])
 
     @model_validator(mode="after")
     def _not_endless(self) -> Study:

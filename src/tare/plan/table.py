@@ -17,6 +17,7 @@ import pandas as pd
 
 from tare.plan import matrix, schedule
 from tare.plan.errors import StudyError
+from tare.plan.quiet import QUIET
 from tare.plan.specification import digest, specification
 from tare.plan.study import Study
 from tare.records.schema import CellKey
@@ -24,7 +25,7 @@ from tare.records.store import write_atomically
 
 COLUMNS = [
     "cell", "model", "framework", "data", "batch_size", "device", "gpu", "learners", "gpus_per_learner",
-    "environment", "engine", "baseline", "repetition", "wave", "order", "slot", "schedule", "status",
+    "settings", "environment", "engine", "baseline", "repetition", "wave", "order", "slot", "schedule", "status",
     "reason", "remedy", "spec_hash",
 ]  # fmt: skip
 
@@ -236,8 +237,8 @@ def read(path: Path) -> pd.DataFrame:
     Raises:
         StudyError: it is not the table that Tare wrote.
     """
-    text = ["cell", "model", "framework", "data", "device", "gpu", "environment", "engine", "baseline",
-            "schedule", "status", "reason", "remedy", "spec_hash"]  # fmt: skip
+    text = ["cell", "model", "framework", "data", "device", "gpu", "settings", "environment", "engine",
+            "baseline", "schedule", "status", "reason", "remedy", "spec_hash"]  # fmt: skip
     numbers = [column for column in COLUMNS if column not in text]
     try:
         plan = pd.read_csv(
@@ -249,6 +250,8 @@ def read(path: Path) -> pd.DataFrame:
     except (OSError, ValueError) as error:
         words = " ".join(str(error).split()).rstrip(".")
         raise StudyError(f"{path} can't be read ({words}); delete it to plan the study anew.") from error
+    if "settings" not in plan.columns:  # written by a version that had no such axis
+        plan["settings"] = QUIET
     missing = [column for column in COLUMNS if column not in plan.columns]
     if missing:
         raise StudyError(f"{path} has no column {missing[0]!r}; delete it to plan the study anew.")

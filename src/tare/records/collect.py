@@ -23,6 +23,7 @@ COLUMNS: dict[str, str] = {
     "gpu": "string",
     "learners": "Int64",
     "gpus_per_learner": "Int64",
+    "settings": "string",
     "environment": "string",
     "baseline": "string",
     "repetition": "Int64",

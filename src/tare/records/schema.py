@@ -34,6 +34,9 @@ class CellKey(Strict):
     gpu: str = Field(description="`none`, or the name that NVML gives")
     learners: int = Field(gt=0)
     gpus_per_learner: int = Field(ge=0)
+    settings: Literal["quiet", "default"] = Field(
+        default="quiet", description="`default`: none of the quiet settings is on"
+    )
 
 
 class Turn(Strict):
@@ -152,6 +155,19 @@ class Record(Strict):
     noise_verdict: str = Field(
         default="", description="`quiet`, or `noisy: ` with the reasons; empty where nothing was judged"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _older_records_name_their_settings_elsewhere(cls, values: Any) -> Any:
+        if (
+            isinstance(values, dict)
+            and isinstance(values.get("cell"), dict)
+            and isinstance(values.get("spec"), dict)
+        ):
+            cell, told = values["cell"], values["spec"].get("settings")
+            if "settings" not in cell and told is not None:
+                return {**values, "cell": {**cell, "settings": told}}
+        return values
 
     @model_validator(mode="after")
     def _status_and_failure_agree(self) -> Record:

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from tare.report import style, wording
+from tare.report import rows, style, wording
 from tare.stats.planned import natural
 from tare.telemetry.noise_verdict import NOISY
 
@@ -81,6 +81,7 @@ def footer(runs: pd.DataFrame, good: pd.DataFrame) -> list[str]:
         "Mark: one run (the first at the top of its row); bar: median; at the right: n runs. "
         "Axes do not begin at 0."
     ]
+    said.append(rows.settings_said(good))
     if any(is_noisy(good)):
         said.append("Hollow: something disturbed the run; the report says what.")
     bad = len(runs) - len(good)

@@ -25,9 +25,14 @@ class Fact:
 
 @dataclass(frozen=True)
 class Start:
-    """How the runs of one environment were started, told by the first; others differ in names of folders."""
+    """How the runs of one environment were started, told by the first; others differ in names of folders.
+
+    Attributes:
+        where: framework and settings, where runs of the environment differ in them and so in variables.
+    """
 
     environment: str
+    where: str
     engine: str
     arguments: str
     variables: str
@@ -118,16 +123,21 @@ def engines(records: Sequence[Record]) -> dict[str, list[Fact]]:
 
 
 def starts(records: Sequence[Record]) -> list[Start]:
-    """How each environment was started."""
-    first = {record.environment: record for record in reversed(records)}
+    """How each environment was started, once for each framework and each of the settings."""
+    kinds = {(record.cell.framework, record.cell.settings) for record in records}
+    first = {(r.environment, r.cell.framework, r.cell.settings): r for r in reversed(records)}
+    order = list(dict.fromkeys(record.environment for record in records))
     return [
         Start(
             environment=name,
-            engine=first[name].engine,
-            arguments=shlex.join(first[name].arguments),
+            where=f"{framework}, settings {settings}" if len(kinds) > 1 else "",
+            engine=record.engine,
+            arguments=shlex.join(record.arguments),
             variables=" ".join(
-                f"{key}={shlex.quote(value)}" for key, value in sorted(first[name].variables.items())
+                f"{key}={shlex.quote(value)}" for key, value in sorted(record.variables.items())
             ),
         )
-        for name in dict.fromkeys(record.environment for record in records)
+        for (name, framework, settings), record in sorted(
+            first.items(), key=lambda e: (order.index(e[0][0]), e[0][1:])
+        )
     ]

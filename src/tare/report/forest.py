@@ -102,6 +102,7 @@ def footer(overhead: pd.DataFrame, found: Sequence[Entry], margin_pct: float) ->
     else:
         said.append(rows.nothing(overhead))
     said += [f"{rows.MARK} {sentence}" for sentence in rows.differing(rows.lines(overhead))]
+    said += [words] if (words := rows.settings_said(overhead)) else []
     said += [wording.sentence(gap.text) for gap in rows.gaps(rows.lines(overhead)) if gap.everywhere]
     return said
 

@@ -54,7 +54,7 @@ def write(
 
     Args:
         path: of the HTML file.
-        study: name, title, margin_pct, metric, schedule, settings, tare_version.
+        study: name, title, margin_pct, metric, schedule, tare_version.
         overhead: the table of overheads.
         runs: the table of runs.
         plan: plan.csv as a frame.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tare.plan.quiet import DEFAULT, QUIET, SWITCHES
 from tare.records.schema import Record
 from tare.report import wording
 from tare.report.levels import Intervals
@@ -22,13 +23,14 @@ _SEQUENTIAL = (
     "The runs of a block follow one another, each from start to end, in turns of about 2 s that begin with an "
     "untimed step, and are compared by their means."
 )
-_SETTINGS = {
-    "quiet": "Settings: quiet. Memory, threads and garbage collection are set, the same in every "
-    "environment, so that equal processes are more nearly equally fast. An environment that makes page faults dearer "
-    "looks better under them.",
-    "default": "Settings: default. Memory, threads and garbage collection are left as the frameworks "
-    "have them; equal processes then differ more, and intervals are wider.",
-}
+_QUIET = (
+    "These are the same in every environment, so that equal processes are more nearly equally fast. An environment "
+    "that makes page faults dearer looks better under huge pages and a heap in one piece."
+)
+_DEFAULT = (
+    "Memory, threads and garbage collection are left as the frameworks have them; equal processes then differ more, "
+    "and intervals are wider."
+)
 
 _HOLM = (
     "The more comparisons a table has, the more often chance alone makes one of them look like a difference. "
@@ -66,7 +68,7 @@ def paragraphs(
         "fixed limits. Noisy runs are marked and count like all others."
     )
     said += _attested(records)
-    said += [_SETTINGS[str(study["settings"])]] if study.get("settings") in _SETTINGS else []
+    said += _settings(records)
     said.append(
         "The estimate is the mean over blocks of the logarithm of the ratio of the two times per step, "
         f"with its {intervals.words}, transformed back into percent of {metric.title.lower()}. Positive "
@@ -99,6 +101,24 @@ def _attested(records: Sequence[Record]) -> list[str]:
         "Where a run was is told by what its worker and the host's kernel see (mounts, namespaces, control groups, the "
         f"programs that started it), and a run that is not where its label says has failed. {found}"
     ]
+
+
+def _settings(records: Sequence[Record]) -> list[str]:
+    """Which settings were in force, a paragraph for each kind; cells that share them are named by framework."""
+    said = []
+    if quiet := [record for record in records if record.cell.settings == QUIET]:
+        by: dict[str, list[str]] = {}
+        for record in quiet:
+            names = [SWITCHES[name].short for name in record.spec.get("quiet", ()) if name in SWITCHES]
+            frameworks = by.setdefault(wording.listed(names) or "none", [])
+            if record.cell.framework not in frameworks:
+                frameworks.append(record.cell.framework)
+        each = "; ".join(f"{names} ({wording.listed(frameworks)})" for names, frameworks in by.items())
+        said.append(f"Settings: {QUIET}: {each}. {_QUIET}")
+    if any(record.cell.settings == DEFAULT for record in records):
+        where = f" (in cells whose names end in -{DEFAULT})" if quiet else ""
+        said.append(f"Settings: {DEFAULT}{where}. {_DEFAULT}")
+    return said
 
 
 def _amount(records: Sequence[Record]) -> list[str]:

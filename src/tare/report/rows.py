@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from tare.plan.quiet import DEFAULT, QUIET, SETTINGS
 from tare.report import wording
 from tare.stats import metrics, verdicts
 from tare.stats.comparable import DIFFERS, differing_traits
@@ -27,6 +28,7 @@ class Line:
     """One row of overhead.csv, as text.
 
     Attributes:
+        settings: `quiet` or `default`.
         overhead: by the paper's formula, percent.
         estimate: percent, the one that decides.
         interval: its interval, `[low, high]`.
@@ -37,6 +39,7 @@ class Line:
     """
 
     cell: str
+    settings: str
     environment: str
     baseline: str
     blocks: str
@@ -70,6 +73,7 @@ def lines(overhead: pd.DataFrame) -> list[Line]:
         found.append(
             Line(
                 cell=text(row["cell"]),
+                settings=text(row["settings"]),
                 environment=text(row["environment"]),
                 baseline=text(row["baseline"]),
                 blocks=text(row["blocks"]),
@@ -174,6 +178,20 @@ def baselines_of(overhead: pd.DataFrame) -> list[str]:
     """The baselines that environments are compared with, in order; without any, those that are there."""
     compared = overhead[overhead["environment"] != overhead["baseline"]]
     return list(dict.fromkeys((compared if len(compared) else overhead)["baseline"]))
+
+
+def settings_of(table: pd.DataFrame) -> list[str]:
+    """The settings of the cells in a table of overheads or runs, quiet before default."""
+    found = {text(value) for value in table["settings"]}
+    return [value for value in SETTINGS if value in found]
+
+
+def settings_said(table: pd.DataFrame) -> str:
+    """Which settings the numbers of a table belong to, in a sentence; empty where it has none."""
+    values = settings_of(table)
+    if len(values) > 1:
+        return f"Settings: {DEFAULT} in cells whose names end in -{DEFAULT}, {QUIET} in the others."
+    return f"Settings: {values[0]}." if values else ""
 
 
 def against(overhead: pd.DataFrame) -> str:

@@ -27,12 +27,19 @@ class Finding:
 
 
 def findings(overhead: pd.DataFrame) -> list[Finding]:
-    """One finding for each environment that is compared; cells that can't be measured at all follow."""
+    """One finding for each environment that is compared; cells that can't be measured at all follow.
+
+    Where a study has both settings, one for each of them: their numbers are of two different things.
+    """
     compared = overhead[overhead["environment"] != overhead["baseline"]]
     gaps = rows.gaps(rows.lines(overhead))
+    both = len(rows.settings_of(overhead)) > 1
     found = [
-        Finding(str(environment), " ".join(_about(str(environment), part, gaps, levels.intervals(overhead))))
-        for environment, part in compared.groupby("environment", sort=False)
+        Finding(
+            f"{environment}, settings {settings}" if both else str(environment),
+            " ".join(_about(str(environment), part, gaps, levels.intervals(overhead))),
+        )
+        for (environment, settings), part in compared.groupby(["environment", "settings"], sort=False)
     ]
     nowhere = [
         Finding(wording.listed(gap.cells), f"Not measured in any environment: {wording.sentence(gap.note)}")

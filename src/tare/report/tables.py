@@ -82,11 +82,13 @@ class Column:
 
 
 def columns(overhead: pd.DataFrame) -> list[Column]:
-    """The columns between cell and note; baselines' names and confidence levels only where there are several."""
+    """The columns between cell and note; settings, baselines and confidence levels only where there are several."""
     unit, intervals = rows.metric_of(overhead).unit, levels.intervals(overhead)
     against = Column("Against", "", False, lambda line: "" if line.is_baseline else line.baseline)
+    settings = Column("Settings", "", False, lambda line: line.settings)
     return [
         Column("Environment", "", False, lambda line: line.environment + line.mark),
+        *([settings] if len(rows.settings_of(overhead)) > 1 else []),
         *([against] if len(rows.baselines_of(overhead)) > 1 else []),
         Column("Estimate", "%", True, lambda line: line.estimate),
         Column(intervals.heading, "%", True, lambda line: line.interval),
@@ -100,7 +102,7 @@ def columns(overhead: pd.DataFrame) -> list[Column]:
 
 
 def caption(overhead: pd.DataFrame) -> str:
-    """What the table shows, in two or three sentences."""
+    """What the table shows, in three or four sentences."""
     metric, intervals = rows.metric_of(overhead), levels.intervals(overhead)
     together = (
         " Levels hold for all comparisons together: where nothing truly differs, at most 1 table in 20 has any "
@@ -111,8 +113,8 @@ def caption(overhead: pd.DataFrame) -> str:
     return (
         f"Overhead against {rows.against(overhead)} in {metric.title.lower()} ({metric.unit}); positive "
         f"means slower. The estimate with its {intervals.words} over blocks decides the verdict; the "
-        f"overhead by formula is that of the means over runs.{together}"
-    )
+        f"overhead by formula is that of the means over runs.{together} {rows.settings_said(overhead)}"
+    ).rstrip()
 
 
 def to_markdown(overhead: pd.DataFrame) -> str:

@@ -33,6 +33,7 @@ def summary(overhead: pd.DataFrame) -> str:
         parts.append(_wrapped(f"{what}: positive = slower; {levels.intervals(overhead).words} over n blocks"))
         heading = levels.intervals(overhead).heading.replace("CI", "interval")
         parts.append(_table(compared, heading, several=len(rows.baselines_of(overhead)) > 1))
+        parts.append(_wrapped(rows.settings_said(overhead)))
     else:
         parts.append(rows.nothing(overhead))
     below = [*rows.differing(compared), *rows.notes(compared), *(gap.text for gap in rows.gaps(lines))]

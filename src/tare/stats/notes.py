@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
+from itertools import pairwise
+from statistics import median
 
 from tare.records.schema import Record
 from tare.telemetry.noise_verdict import NOISY, SEPARATOR
@@ -92,6 +94,37 @@ def noise(runs: Collection[Record], of: str = "") -> list[str]:
     )
     runs_of = count(len(good), "run") + (f" of {of}" if of else "")
     return [f"{len(noisy)} of {runs_of} noisy: {'; '.join(reasons[:MOST_REASONS])}{more}"]
+
+
+# Less CPU time than this after a turn is what any framework's threads use to fall asleep: torch's, told not to spin for
+# long, 2 ms.
+_SPINNING_S = 4e-3
+
+
+def _spun_s(run: Record) -> float:
+    """CPU time that a run's threads used after a turn, each, the median over its waits."""
+    waits = [
+        (following.cpu_s[0] - one.cpu_s[1]) / max(run.threads - 1, 1)
+        for one, following in pairwise(run.turns)
+        if one.cpu_s is not None and following.cpu_s is not None
+    ]
+    return median(waits) if waits else 0.0
+
+
+def spinning(runs: Collection[Record]) -> list[str]:
+    """A phrase where threads of lockstep runs spun while they waited, even if only into the next run's settling step.
+
+    Args:
+        runs: the runs of one cell in an environment and its baseline.
+    """
+    good = [run for run in runs if run.status == "ok" and run.schedule == "lockstep" and len(run.block) > 1]
+    spun_s = [spun for run in good if (spun := _spun_s(run)) >= _SPINNING_S]
+    if not spun_s:
+        return []
+    return [
+        f"threads of {len(spun_s)} of {count(len(good), 'run')} went on spinning for {1e3 * median(spun_s):.0f} ms "
+        "after each of their turns, into the next run's"
+    ]
 
 
 def unusable(reason: str, remedy: str) -> str:

@@ -55,6 +55,7 @@ def _said_of_runs(
     found += notes.noise(own.runs.values())
     if base is not None:
         found += notes.noise(theirs, of=planned.baseline)
+    found += notes.spinning([*own.runs.values(), *([] if base is None else theirs)])
     if apart:
         found.append(f"{notes.count(apart, 'block')} not used: the two runs were not measured side by side")
     if unplanned:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pandas as pd
 
+from tare.plan.errors import StudyError
+
 # Column and type, in order.
 COLUMNS: dict[str, str] = {
     "cell": "string",
@@ -18,6 +20,7 @@ COLUMNS: dict[str, str] = {
     "gpu": "string",
     "learners": "Int64",
     "gpus_per_learner": "Int64",
+    "settings": "string",
     "environment": "string",
     "baseline": "string",
     "metric": "string",
@@ -50,8 +53,17 @@ def frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
 
 
 def read(path: Path) -> pd.DataFrame:
-    """overhead.csv as a frame with the columns and types of `COLUMNS`; empty text stays empty text."""
+    """overhead.csv as a frame with the columns and types of `COLUMNS`; empty text stays empty text.
+
+    Raises:
+        StudyError: a column is missing.
+    """
     found = pd.read_csv(path, dtype="string", keep_default_na=False)
+    missing = [name for name in COLUMNS if name not in found.columns]
+    if missing:
+        raise StudyError(
+            f"{path} has no column {missing[0]!r}, as in older versions; `snakemake --cores all` makes it anew."
+        )
     for name, kind in COLUMNS.items():
         if kind != "string":
             found[name] = pd.to_numeric(found[name].mask(found[name] == "")).astype(kind)

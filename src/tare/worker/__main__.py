@@ -116,7 +116,7 @@ class Worker:
         self._check_cpus(threads)
         # Only now has everything been loaded that the steps need. Nothing is timed before the first turn.
         loaded = libraries.loaded()
-        if self._start.get("settings") == "quiet":
+        if self._start.get("gc_off"):
             # A collection in the middle of a timed step is noise that a short turn can't average out.
             gc.collect()
             gc.freeze()

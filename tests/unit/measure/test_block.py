@@ -126,7 +126,7 @@ def test_workers_get_what_the_study_asks_for(tmp_path, clock):
         "device": "cpu",
         "seed": 20003,
         "data_path": str(tmp_path / "digits.npz"),
-        "settings": "quiet",
+        "gc_off": True,
         "injected_pct": None,
     }
 

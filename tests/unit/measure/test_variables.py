@@ -4,17 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from tare.measure.variables import QUIET, QUIET_OF_FRAMEWORK, worker_variables
+from tare.measure.variables import worker_variables
 
 
 def variables(**other):
     values = {
         "token": "0123abcd-0001",
         "threads": 3,
-        "settings": "quiet",
+        "switches": ["huge_pages", "one_heap"],
         "run_dir": Path("/tmp/run"),
         "source": Path("/opt/tare/src"),
-        "framework": "torch",
         "device": "cpu",
     }
     return worker_variables(**(values | other))
@@ -44,12 +43,12 @@ def test_thread_counts_are_the_studys():
     assert {found[name] for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")} == {"3"}
 
 
-def test_quiet_settings_are_an_addition_to_the_default_ones():
-    quiet, default = variables(), variables(settings="default")
-    assert {name: value for name, value in quiet.items() if name not in default} == (
-        QUIET | QUIET_OF_FRAMEWORK["torch"]
-    )
-    assert set(default) < set(quiet)
+def test_quiet_settings_are_an_addition_and_each_adds_its_own():
+    plain = variables(switches=[])
+    assert {
+        name: value for name, value in variables(switches=["huge_pages"]).items() if name not in plain
+    } == {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+    assert set(plain) < set(variables(switches=["gc_off", "huge_pages"])) < set(variables())
 
 
 @pytest.mark.parametrize(("device", "hidden"), [("cpu", "-1"), ("gpu", None)])
@@ -59,10 +58,3 @@ def test_gpus_are_hidden_from_a_run_on_the_cpu(device, hidden):
 
 def test_all_values_are_text():
     assert all(isinstance(value, str) and "\0" not in value for value in variables().values())
-
-
-def test_openmp_is_bound_for_torch_only():
-    """It binds whoever loads it: TensorFlow would be left with one CPU."""
-    assert variables()["OMP_PROC_BIND"] == "true"
-    assert not {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_SPINCOUNT"} & variables(framework="tensorflow").keys()
-    assert variables(framework="tensorflow")["GLIBC_TUNABLES"] == QUIET["GLIBC_TUNABLES"]

@@ -43,8 +43,8 @@ CHANGED = {
     "unknown key, unlike any": (
         {"zzz": 6},
         "FILE: unknown key 'zzz'; there is adjust, environments, interval, margin_pct, matrix, metric, name, "
-        "repetitions, rounds, "
-        "schedule, seed, settings, steps_per_turn, threads, time_budget_per_environment_s, "
+        "quiet, repetitions, rounds, "
+        "schedule, seed, steps_per_turn, threads, time_budget_per_environment_s, "
         "time_budget_s, timeout_s, "
         "title, warmup_steps.",
     ),
@@ -55,6 +55,43 @@ CHANGED = {
     "unknown key of an environment": (
         environments("bare", {"name": "docker", "optinal": True}),
         "FILE: unknown key 'environments[2].optinal'; did you mean 'optional'?",
+    ),
+    "unknown quiet setting": (
+        {"quiet": {"hugepages": False}},
+        "FILE: unknown key 'quiet.hugepages'; did you mean 'huge_pages'?",
+    ),
+    "a quiet setting of the wrong kind": (
+        {"quiet": {"gc_off": 1}},
+        "FILE: quiet.gc_off: must be true or false, not 1.",
+    ),
+    "quiet of the wrong kind": (
+        {"quiet": 1},
+        "FILE: quiet: must be on, off, or switches such as `huge_pages: false`, not 1.",
+    ),
+    "misspelt settings": (
+        {"matrix": matrix(settings=["quite"])},
+        "FILE: matrix.settings: there is no value of settings 'quite'; did you mean 'quiet'?",
+    ),
+    "quiet off and quiet cells": (
+        {"quiet": False, "matrix": matrix(settings=["quiet", "default"])},
+        "FILE: the study: quiet is off, but matrix.settings asks for quiet cells; take one of the two out.",
+    ),
+    "quiet switches without quiet cells": (
+        {"quiet": {"gc_off": False}, "matrix": matrix(settings=["default"])},
+        "FILE: the study: quiet names switches, but matrix.settings asks for no quiet cell; take one of the two out.",
+    ),
+    "the key of older versions, quiet": (
+        {"settings": "quiet"},
+        "FILE: the study: the key 'settings' is no longer at the top; write `quiet: on` instead, or leave it out.",
+    ),
+    "the key of older versions, default": (
+        {"settings": "default"},
+        "FILE: the study: the key 'settings' is no longer at the top; write `quiet: off` instead.",
+    ),
+    "the axis at the wrong place": (
+        {"settings": ["quiet", "default"]},
+        "FILE: the study: the key 'settings' is no longer at the top; "
+        "write `settings: [quiet, default]` in `matrix` instead.",
     ),
     "unknown key of the rounds": (
         {"rounds": {"minimum": 3}},

@@ -44,6 +44,10 @@ def names(**axes) -> list[str]:
             {"batch_size": [32], "gpu": "V100", "gpus_per_learner": [2], "learners": [4]},
             ["lenet-torch-b32-v100-g2-l4"],
         ),
+        # the settings where they are not the quiet ones
+        ({"settings": ["quiet", "default"]}, ["lenet-torch", "lenet-torch-default"]),
+        ({"settings": "quiet"}, ["lenet-torch"]),
+        ({"learners": [2], "settings": "default"}, ["lenet-torch-l2-default"]),
         # the number of GPUs says nothing of a cell without any
         ({"gpu": ["none", "V100"], "gpus_per_learner": [1, 2]},
          ["lenet-torch-cpu", "lenet-torch-v100-g1", "lenet-torch-v100-g2"]),

@@ -228,3 +228,10 @@ def test_any_plan_comes_back_and_is_built_again(
     rows = again.groupby(["cell", "environment", "repetition"]).size()
     assert len(rows) == len(cells(one)) * len(one.environments) * repetitions
     assert set(rows) == {1}
+
+
+def test_a_plan_of_an_older_version_is_of_quiet_cells(tmp_path):
+    one = study()
+    plan = build(one, first_state(one, {}), {})
+    (tmp_path / "plan.csv").write_text(to_text(plan.drop(columns="settings")))
+    assert list(read(tmp_path / "plan.csv")["settings"]) == ["quiet"] * len(plan)

@@ -20,7 +20,10 @@ def spec_hash(environment: str = "docker", repetition: int = 1, **changes) -> st
     [
         {"schedule": "sequential"},
         {"threads": 1},
-        {"settings": "default"},
+        {"quiet": False},
+        {"quiet": {"huge_pages": False}},
+        {"quiet": {"short_spin": False}},
+        {"matrix": matrix(settings="default")},
         {"warmup_steps": 11},
         {"steps_per_turn": 4},
         {"seed": 2},

@@ -159,3 +159,13 @@ def test_a_record_can_not_be_edited():
 
 def test_the_version_is_in_the_file():
     assert json.loads(record().model_dump_json())["schema_version"] == SCHEMA_VERSION == 1
+
+
+@pytest.mark.parametrize(
+    ("spec", "settings"),
+    [({"settings": "default"}, "default"), ({"settings": "quiet"}, "quiet"), ({}, "quiet")],
+)
+def test_records_of_older_versions_have_the_settings_they_were_made_with(spec, settings):
+    content = record().model_dump()
+    del content["cell"]["settings"]
+    assert Record.model_validate(content | {"spec": spec}).cell.settings == settings

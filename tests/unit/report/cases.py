@@ -13,7 +13,7 @@ from tare.records import collect
 from tare.records.schema import Record
 from tare.report import figures
 from tare.stats.overhead import overhead
-from tests.unit.factory import SOFTWARE, plan, record, study, turn
+from tests.unit.factory import SOFTWARE, cell_key, plan, record, study, turn
 
 CELLS = ["lenet-torch", "lenet-tensorflow", "fcn-r-torch"]
 FACTORS = {"bare": 1.0, "bubblewrap": 0.999, "docker": 1.03, "podman": 1.001}
@@ -26,7 +26,6 @@ INFO: dict[str, Any] = {
     "margin_pct": 2.0,
     "metric": "throughput_images_per_sec",
     "schedule": "lockstep",
-    "settings": "quiet",
     "tare_version": "0.1.0",
 }
 
@@ -112,9 +111,20 @@ def again() -> Case:
 def ladder() -> Case:
     """Baselines that differ, in step time."""
     factors = {"bare": 1.0, "chroot": 1.01, "docker": 1.04}
+    cell = cell_key("lenet-torch-default", model="lenet", framework="torch", settings="default")
     return case(
-        *study(factors=factors, baselines={"docker": "chroot"}, schedule="sequential"), "second_per_batch"
+        *study(cells=[cell], factors=factors, baselines={"docker": "chroot"}, schedule="sequential"),
+        "second_per_batch",
     )
+
+
+@cache
+def both() -> Case:
+    """One cell under both settings; under the default ones docker costs more, and threads spin."""
+    plain = cell_key("lenet-torch-default", model="lenet", framework="torch", settings="default")
+    quiet, planned = study(factors={"bare": 1.0, "docker": 1.01})
+    default, planned_too = study(cells=[plain], factors={"bare": 1.0, "docker": 1.1}, seed=2)
+    return case([*quiet, *default], pd.concat([planned, planned_too], ignore_index=True))
 
 
 @cache
@@ -211,7 +221,7 @@ def empty() -> Case:
 
 
 ALL = [
-    full, mixed, nothing, nowhere, only_bare, again, ladder, one_block, differing, noisy, drifting, hostile,
+    full, mixed, nothing, nowhere, only_bare, again, ladder, both, one_block, differing, noisy, drifting, hostile,
     wide, empty,
 ]  # fmt: skip
 

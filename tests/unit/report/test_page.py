@@ -170,7 +170,7 @@ def test_what_it_says_when_there_is_little(rendered):
 
 
 def test_times_and_the_papers_protocol(rendered):
-    words = outline(rendered(cases.ladder, settings="default", schedule="sequential")).words
+    words = outline(rendered(cases.ladder, schedule="sequential")).words
     assert "(environment − baseline) / baseline × 100" in words
     assert "follow one another" in words
     assert "take turns" not in words

@@ -49,7 +49,10 @@ def test_what_lies_in_the_nature_of_an_environment_does_not_count():
             {"resources": RESOURCES | {"memory_limit_bytes": 1024}},
             "memory_limit_bytes is none in bare and 1024",
         ),
-        ({"spec": {"settings": "default"}}, "spec settings is quiet in bare and default in docker"),
+        (
+            {"spec": {"quiet": ["gc_off"]}},
+            "spec quiet is ['gc_off', 'huge_pages', 'one_heap'] in bare and ['gc_off'] in docker",
+        ),
         ({"spec": {"data_sha256": "cd"}}, "spec data_sha256 is ab in bare and cd in docker"),
         ({"spec": {"steps": {"warm_up": 9}}}, "spec steps.warm_up is 3 in bare and 9 in docker"),
         ({"threads": 1}, "spec threads is 2 in bare and 1 in docker; threads is 2"),

@@ -4,7 +4,7 @@ import pytest
 
 from tare.stats import notes
 from tare.stats.overhead import overhead
-from tests.unit.factory import record, study
+from tests.unit.factory import record, study, turn
 
 OTHERS = "noisy: other processes used {} % of the CPUs"
 
@@ -60,3 +60,35 @@ def test_nothing_is_said_of_quiet_rows(verdict):
     quiet = [run.model_copy(update={"noise_verdict": verdict}) for run in records]
     table = overhead(quiet, plan, metric="throughput_images_per_sec", margin_pct=2.0)
     assert not table["note"].str.contains("noisy").any()
+
+
+def spinning_run(spun_s, **other):
+    turns = [
+        turn(round=number).model_copy(update={"cpu_s": (number * (1 + spun_s), 1 + number * (1 + spun_s))})
+        for number in range(4)
+    ]
+    return record(turns=turns, **other)
+
+
+def test_threads_that_spin_while_they_wait_are_named_though_it_is_within_a_settling_step():
+    assert notes.spinning([spinning_run(0.008), spinning_run(0.007), spinning_run(0.002)]) == [
+        "threads of 2 of 3 runs went on spinning for 8 ms after each of their turns, into the next run's"
+    ]
+    # three threads beside the main one
+    assert notes.spinning([spinning_run(0.009, threads=4)]) == []
+    assert notes.spinning([spinning_run(0.002), record(), record(status="failed")]) == []
+
+
+def test_one_after_the_other_nobody_is_disturbed():
+    assert notes.spinning([spinning_run(0.008, schedule="sequential")]) == []
+    assert notes.spinning([spinning_run(0.008, block=["bare"])]) == []
+
+
+def test_spinning_is_in_the_row_whichever_side_it_was_on():
+    records, plan = study()
+    spun = [spinning_run(0.008).turns if r.environment == "bare" else r.turns for r in records]
+    records = [r.model_copy(update={"turns": turns}) for r, turns in zip(records, spun, strict=True)]
+    table = overhead(records, plan, metric="throughput_images_per_sec", margin_pct=2.0)
+    of_bare, of_docker = table["note"]
+    assert of_bare.startswith("threads of 6 of 6 runs went on spinning")
+    assert "threads of 6 of 12 runs went on spinning" in of_docker

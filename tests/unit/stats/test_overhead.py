@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tare.plan.errors import StudyError
 from tare.stats import table
 from tare.stats.overhead import overhead
 from tests.unit.factory import SOFTWARE, plan, record, study, turn
@@ -289,6 +290,13 @@ def test_the_table_survives_the_disk(tmp_path):
     empty = run([], plan(unusable={"docker": NO_DOCKER}))
     empty.to_csv(tmp_path / "overhead.csv", index=False)
     pd.testing.assert_frame_equal(table.read(tmp_path / "overhead.csv"), empty)
+
+
+def test_a_table_of_an_older_version_is_refused_in_a_sentence(tmp_path):
+    frame = run(*study(repetitions=2))
+    frame.drop(columns="settings").to_csv(tmp_path / "overhead.csv", index=False)
+    with pytest.raises(StudyError, match=r"has no column 'settings', as in older versions; .* makes it anew"):
+        table.read(tmp_path / "overhead.csv")
 
 
 def test_a_plan_read_from_disk_with_its_empty_fields(tmp_path):

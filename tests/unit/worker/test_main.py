@@ -73,7 +73,7 @@ def start(data):
         "device": "cpu",
         "seed": 10001,
         "data_path": str(data),
-        "settings": "default",
+        "gc_off": False,
     }
 
 
@@ -253,10 +253,10 @@ def test_a_controller_that_went_before_the_error_could_be_told(framework, start)
     os.close(from_worker)
 
 
-@pytest.mark.parametrize(("settings", "enabled"), [("quiet", False), ("default", True)])
-def test_the_garbage_collector_rests_in_quiet_runs_only(framework, start, settings, enabled):
+@pytest.mark.parametrize(("off", "enabled"), [(True, False), (False, True)])
+def test_the_garbage_collector_rests_only_where_it_is_told_to(framework, start, off, enabled):
     try:
-        talk({"start": start | {"settings": settings}}, {"warmup": {"steps": 1}}, {"stop": {}})
+        talk({"start": start | {"gc_off": off}}, {"warmup": {"steps": 1}}, {"stop": {}})
         assert gc.isenabled() is enabled
     finally:
         gc.enable()

@@ -13,7 +13,9 @@ from tare import platforms
 from tare.data import digits
 from tare.measure.conversation import Conversation
 from tare.measure.lockstep import RunFailed
-from tare.measure.variables import QUIET_OF_FRAMEWORK, worker_variables
+from tare.measure.variables import worker_variables
+from tare.plan.quiet import QUIET, in_force
+from tare.plan.quiet import variables as quiet_variables
 from tare.platforms import Launch
 from tare.worker.frameworks import FRAMEWORKS
 
@@ -26,7 +28,7 @@ def warm_up(folder: Path, framework: str, **more: str) -> None:
     data = folder / "digits.npz"
     digits.write(data)
     variables = worker_variables(
-        token="0123abcd-0001", threads=CPUS, settings="quiet", run_dir=folder, source=SOURCE, framework=framework,
+        token="0123abcd-0001", threads=CPUS, switches=in_force(QUIET, framework, {}), run_dir=folder, source=SOURCE,
         device="cpu",
     )  # fmt: skip
     assignments = [f"{name}={value}" for name, value in {**variables, **more}.items()]
@@ -40,7 +42,7 @@ def warm_up(folder: Path, framework: str, **more: str) -> None:
         talk = Conversation(handle.lines, 300, lambda name, t: None)
         talk.start(
             {"framework": framework, "network": "fcn-r", "batch_size": 64, "threads": CPUS, "device": "cpu", "seed": 1,
-             "data_path": str(data), "settings": "quiet"}
+             "data_path": str(data), "gc_off": True}
         )  # fmt: skip
         talk.ready()
         talk.warm_up(5)
@@ -59,4 +61,4 @@ def test_quiet_settings_leave_each_framework_its_cpus(tmp_path, framework):
 def test_a_framework_that_was_left_with_one_cpu_is_found_out(tmp_path):
     """What binds torch's threads to a CPU each leaves TensorFlow one for all of them."""
     with pytest.raises(RunFailed, match=r"the threads of tensorflow may use the CPUs \[\d+\] only"):
-        warm_up(tmp_path, "tensorflow", **QUIET_OF_FRAMEWORK["torch"])
+        warm_up(tmp_path, "tensorflow", **quiet_variables(["bind_threads", "short_spin"]))

@@ -27,6 +27,7 @@ Simulated = tuple[list[Record], pd.DataFrame]
 
 def rows(simulated: Simulated, metric: str = "throughput_images_per_sec") -> pd.DataFrame:
     records, plan = simulated
+    # each comparison by itself: a table of hundreds, adjusted for their number, would tell nothing of one interval
     frame = overhead(records, plan, metric=metric, margin_pct=2.0, adjust="none")
     return frame[frame["environment"] != frame["baseline"]]
 

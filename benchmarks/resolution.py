@@ -56,7 +56,8 @@ from resolution_methods import METHODS, Failed, Job, pyperf_python, shuffled
 from resolution_report import COMPARISONS, report
 
 import tare
-from tare.plan.errors import StudyError
+from tare.measure.block import Interrupted
+from tare.platforms import EngineError
 from tare.records.store import write_atomically
 from tare.worker.networks import NETWORKS
 
@@ -208,9 +209,13 @@ def main() -> int:
             arguments.folder.mkdir(parents=True, exist_ok=True)
             complete = measure_missing(arguments)
         results = read(arguments.folder, arguments.minutes)
-    except (ValueError, StudyError, Failed) as error:
+    except (ValueError, Failed, EngineError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
+    except (KeyboardInterrupt, Interrupted) as stop:
+        said = str(stop) or "Interrupted."
+        print(f"{said} What was measured before is kept; the same call measures the rest.", file=sys.stderr)
+        return 130
     if not results:
         print(f"{arguments.folder} has no result yet.", file=sys.stderr)
         return 2

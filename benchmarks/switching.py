@@ -54,8 +54,11 @@ from tare.measure import block
 from tare.measure.lockstep import take_turns
 from tare.measure.run import Run, Task
 from tare.measure.watch import Watch
+from tare.plan.errors import StudyError
 from tare.plan.study import Study
+from tare.platforms import EngineError
 from tare.records.schema import Record, Turn
+from tare.records.store import BadRecord
 from tare.stats.intervals import Estimate, estimate
 from tare.stats.lists import Independent
 from tare.stats.metrics import THROUGHPUT
@@ -298,7 +301,7 @@ def runs_said(blocks: Mapping[int, Mapping[str, Record]], kind: str) -> list[str
     ]
 
 
-def main() -> None:
+def main() -> int:
     """Measure what is missing, and report."""
     parser = argparse.ArgumentParser(description="Does taking turns change the numbers?")
     parser.add_argument(
@@ -316,12 +319,20 @@ def main() -> None:
     if arguments.blocks < 2 or arguments.rounds < 1 or arguments.minutes <= 0 or arguments.sequential_s <= 0:
         parser.error("an interval needs at least 2 blocks, a block at least 1 round and some time")
     environments = ["bare", *(name for name in arguments.environments if name != "bare")]
-    if not arguments.report_only:
-        arguments.folder.mkdir(parents=True, exist_ok=True)
-        environments = usable(environments)
-        measure(arguments, environments)
-    print(report(arguments.folder, environments))
+    try:
+        if not arguments.report_only:
+            arguments.folder.mkdir(parents=True, exist_ok=True)
+            environments = usable(environments)
+            measure(arguments, environments)
+        print(report(arguments.folder, environments))
+    except (KeyboardInterrupt, block.Interrupted) as stop:
+        print(f"{str(stop) or 'Interrupted.'} The same call measures the rest.", file=sys.stderr)
+        return 130
+    except (StudyError, BadRecord, EngineError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,7 +1,7 @@
 """How finely do methods of measuring tell two programs apart in the same time? Six methods, two known answers.
 
     python benchmarks/resolution.py --folder build/resolution [--minutes 5] [--methods abcdef]
-        [--repetitions a=3,f=10] [--hours 2] [--report-only]
+        [--comparisons bare-again injected-3] [--repetitions a=3,f=10] [--hours 2] [--report-only]
 
 The program is LeNet in torch, batches of 64. Bare is compared with itself under a second name (A/A, truth 0) and with
 the same made 3 % slower by real waiting in each step (truth 2.91 % of throughput). Each method has `--minutes` of wall
@@ -46,7 +46,7 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -86,12 +86,14 @@ def path_of(folder: Path, method: str, platform: str, repetition: int) -> Path:
     return folder / method / f"{platform}-{repetition}.json"
 
 
-def wanted(methods: str, numbers: Mapping[str, int]) -> list[tuple[str, str, int]]:
+def wanted(
+    methods: str, numbers: Mapping[str, int], platforms: Sequence[str] = tuple(COMPARISONS)
+) -> list[tuple[str, str, int]]:
     """All jobs: method, platform, repetition."""
     return [
         (method, platform, repetition)
         for method in methods
-        for platform in COMPARISONS
+        for platform in platforms
         for repetition in range(1, numbers[method] + 1)
     ]
 
@@ -156,7 +158,7 @@ def measure(job: Job, minutes: float) -> dict[str, Any]:
 def measure_missing(arguments: argparse.Namespace) -> bool:
     """Measure what is missing; returns whether all of it could be measured."""
     folder = arguments.folder
-    order = shuffled(wanted(arguments.methods, arguments.repetitions), arguments.seed)
+    order = shuffled(wanted(arguments.methods, arguments.repetitions, arguments.comparisons), arguments.seed)
     todo = missing(order, read(folder, arguments.minutes))
     if any(method == "c" for method, _, _ in todo):
         pyperf_python(folder / "tools")
@@ -194,6 +196,9 @@ def main() -> int:
         "--methods", default=USUAL_METHODS, help=f"letters of {''.join(METHODS)} ({USUAL_METHODS})"
     )
     parser.add_argument("--repetitions", default="", help="such as a=3,f=10, which is also the default")
+    parser.add_argument(
+        "--comparisons", nargs="+", choices=[*COMPARISONS], default=[*COMPARISONS], help="which ones (both)"
+    )
     parser.add_argument("--model", choices=sorted(NETWORKS), default="lenet", help="the network (lenet)")
     parser.add_argument("--seed", type=int, default=1, help="of the order of everything (1)")
     parser.add_argument("--hours", type=float, default=1000.0, help="how long this call may measure")

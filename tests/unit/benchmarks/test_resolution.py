@@ -207,6 +207,7 @@ def stub(values):
 
 def arguments(folder, **other):
     values = {"folder": folder, "minutes": 5.0, "methods": "f", "repetitions": {"f": 2}, "model": "lenet", "seed": 1,
+              "comparisons": [*resolution.COMPARISONS],
               "hours": 9.0}  # fmt: skip
     return Namespace(**(values | other))
 

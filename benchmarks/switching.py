@@ -67,6 +67,12 @@ from tare.stats.pairs import Pair, log_time_ratio, measured_together
 LENGTHS = (1, 4, 16)
 USUAL = 4
 SETTLING = -1
+# Places in a turn, the settling step first.
+PLACES = {
+    "settling step": [SETTLING],
+    **{f"step {place + 1}": [place] for place in range(USUAL)},
+    f"steps 2 to {USUAL}": [*range(1, USUAL)],
+}
 ENVIRONMENTS = ("bare-again", "injected-3", "docker", "bubblewrap")
 KINDS = ("lockstep", "sequential")
 
@@ -147,21 +153,27 @@ def turns_of(record: Record, steps: int) -> Record:
     return record.model_copy(update={"turns": [turn for turn in record.turns if turn.steps == steps]})
 
 
-def by_place(pair: Pair, steps: int, place: int) -> float | None:
-    """Median over rounds of the log ratio of one step of the turn, `SETTLING` or 0 to `steps` - 1.
+def by_place(pair: Pair, steps: int, places: Sequence[int]) -> float | None:
+    """Median over rounds of the log ratio of the time that some steps of a turn take, by their places.
+
+    Args:
+        steps: turns of so many timed steps only.
+        places: `SETTLING`, or 0 to `steps` - 1.
 
     Returns:
         None where the two share no round or were not measured together.
     """
 
-    def durations(record: Record) -> dict[int, float]:
+    def durations_s(record: Record) -> dict[int, float]:
         return {
-            turn.round: turn.settle_s[0] if place == SETTLING else turn.durations_s[place]
+            turn.round: sum(
+                turn.settle_s[0] if place == SETTLING else turn.durations_s[place] for place in places
+            )
             for turn in record.turns
             if turn.steps == steps
         }
 
-    baseline, platform = durations(pair.baseline), durations(pair.platform)
+    baseline, platform = durations_s(pair.baseline), durations_s(pair.platform)
     shared = baseline.keys() & platform.keys()
     if not shared or not measured_together(pair):
         return None
@@ -182,12 +194,12 @@ class Effects:
     """The log ratios of one environment against bare, one a block.
 
     Attributes:
-        places: of turns of 4 steps, by place.
+        places: of turns of 4 steps, by the titles of `PLACES`.
         lengths: by length of the turn; block by block the same as in `places`.
         sequential: of the sequential blocks.
     """
 
-    places: dict[int, list[float]]
+    places: dict[str, list[float]]
     lengths: dict[int, list[float]]
     sequential: list[float]
 
@@ -201,8 +213,8 @@ def effects(
     together = pairs(lockstep, environment)
     return Effects(
         {
-            place: _known(by_place(pair, USUAL, place) for pair in together)
-            for place in range(SETTLING, USUAL)
+            title: _known(by_place(pair, USUAL, places) for pair in together)
+            for title, places in PLACES.items()
         },
         {
             steps: _known(
@@ -241,11 +253,10 @@ def report(folder: Path, environments: Sequence[str]) -> str:
     """All of the outcome, as Markdown."""
     lockstep, sequential = (read_blocks(folder / kind) for kind in KINDS)
     found = {name: effects(lockstep, sequential, name) for name in environments if name != "bare"}
-    places = ["settling step", *(f"step {place + 1}" for place in range(USUAL))]
     parts = [
         table(
             f"Throughput overhead against bare, %, by place of the step in turns of {USUAL} ({len(lockstep)} blocks)",
-            ["environment", *places],
+            ["environment", *PLACES],
             [[name, *(shown(_estimate(v)) for v in one.places.values())] for name, one in found.items()],
         ),
         table(

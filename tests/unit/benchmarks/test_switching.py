@@ -33,15 +33,16 @@ def pct(values):
 
 def test_an_effect_of_switching_sits_at_its_place():
     found = switching.effects(blocks(settle=1.25), {}, "docker")
-    assert pct(found.places[switching.SETTLING]) == pytest.approx(20.0)
-    assert all(pct(found.places[place]) == pytest.approx(0.0) for place in range(4))
+    assert pct(found.places.pop("settling step")) == pytest.approx(20.0)
+    assert all(pct(values) == pytest.approx(0.0) for values in found.places.values())
     assert all(pct(values) == pytest.approx(0.0) for values in found.lengths.values())
 
 
 def test_an_effect_in_the_first_timed_step_fades_with_the_length():
     found = switching.effects(blocks(first=1.25), {}, "docker")
-    assert pct(found.places[0]) == pytest.approx(20.0)
-    assert pct(found.places[1]) == pytest.approx(0.0)
+    assert pct(found.places["step 1"]) == pytest.approx(20.0)
+    assert pct(found.places["step 2"]) == pytest.approx(0.0)
+    assert pct(found.places["steps 2 to 4"]) == pytest.approx(0.0)
     assert pct(found.lengths[1]) > pct(found.lengths[4]) > pct(found.lengths[16]) > 0
 
 

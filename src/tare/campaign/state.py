@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -40,6 +40,11 @@ class BlockState:
     block: Block
     paths: tuple[Path, ...]
     status: Status
+
+    @property
+    def begun(self) -> bool:
+        """Whether a record of it is there, whatever it is worth."""
+        return self.status.finished or any(path.exists() for path in self.paths)
 
 
 def states(study_dir: Path, plan: pd.DataFrame) -> list[BlockState]:
@@ -96,6 +101,19 @@ def current_records(study_dir: Path, plan: pd.DataFrame) -> Iterator[Record]:
                 if record.spec_hash == spec_hash and record.status != "interrupted":
                     _check_place(path, record, (block.cell, block.repetition, name))
                     yield record
+
+
+def final_records(finished: Iterable[BlockState]) -> Iterator[Record]:
+    """The records of blocks that are finished.
+
+    Raises:
+        BadRecord: one of them is damaged, or lies at another's place.
+    """
+    for state in finished:
+        for path, name in zip(state.paths, state.block.environments, strict=True):
+            record = store.read(path)
+            _check_place(path, record, (state.block.cell, state.block.repetition, name))
+            yield record
 
 
 def _check_place(path: Path, record: Record, place: tuple[str, int, str]) -> None:

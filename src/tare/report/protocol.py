@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tare.records.schema import Record
-from tare.report import wording
+from tare.report import precision, wording
 from tare.stats import verdicts
 from tare.stats.metrics import Metric
 
@@ -59,6 +59,7 @@ def paragraphs(study: Mapping[str, Any], records: Sequence[Record], metric: Metr
         f"with its 95 % t interval, transformed back into percent of {metric.title.lower()}. Positive "
         "means slower than the baseline."
     )
+    said += precision.protocol(study)
     return said
 
 

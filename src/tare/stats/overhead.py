@@ -11,12 +11,12 @@ from typing import Any
 import pandas as pd
 
 from tare.records.schema import Record
-from tare.stats import notes, table, verdicts
+from tare.stats import notes, precision, table, verdicts
 from tare.stats.comparable import comparable
 from tare.stats.intervals import Estimate, estimate
 from tare.stats.metrics import Metric, named
 from tare.stats.pairs import Pair, log_time_ratio, log_total_ratio, pair_up
-from tare.stats.planned import Key, Measured, Planned, read_plan, sort_records
+from tare.stats.planned import Key, Measured, Planned, read_plan, sort_records, with_needed
 
 _NOTHING = Measured()
 
@@ -68,7 +68,13 @@ def _said_of_runs(
 
 
 def compare(
-    planned: Planned, own: Measured, base: Measured, metric: Metric, *, level: float = 0.95
+    planned: Planned,
+    own: Measured,
+    base: Measured,
+    metric: Metric,
+    *,
+    level: float = 0.95,
+    until_precise: bool = False,
 ) -> Comparison:
     """Pair an environment's runs with its baseline's and estimate the overhead.
 
@@ -78,10 +84,13 @@ def compare(
         base: its baseline's runs.
         metric: what the overhead is expressed in.
         level: confidence level of the interval.
+        until_precise: whether measuring stops where intervals are narrow, for which they are made wider.
     """
     pairs, apart = pair_up(base.runs, own.runs)
     said = comparable(pairs) if pairs else ""
     ratios = [ratio for pair in pairs if (ratio := log_time_ratio(pair)) is not None]
+    if until_precise:
+        ratios = precision.stretched(ratios)
     return Comparison(
         planned=planned,
         metric=metric,
@@ -199,7 +208,12 @@ def _why_not(planned: Planned, plan: Mapping[Key, Planned], runs: Mapping[Key, M
 
 
 def overhead(
-    records: Sequence[Record], plan: pd.DataFrame, *, metric: str, margin_pct: float
+    records: Sequence[Record],
+    plan: pd.DataFrame,
+    *,
+    metric: str,
+    margin_pct: float,
+    until_precise: bool = False,
 ) -> pd.DataFrame:
     """The table of overheads.
 
@@ -208,6 +222,7 @@ def overhead(
         plan: plan.csv as a frame; it says which rows there are.
         metric: name of the metric (`tare.stats.metrics.METRICS`).
         margin_pct: the equivalence margin of the study.
+        until_precise: whether measuring stops where intervals are narrow (`precision_pct`), see `compare`.
 
     Returns:
         A frame with the columns and types of `tare.stats.table.COLUMNS`.
@@ -219,6 +234,7 @@ def overhead(
     chosen, planned = named(metric), read_plan(plan)
     verdicts.check_margin(margin_pct)
     runs = sort_records(records, planned)
+    planned = with_needed(planned, runs)
     rows = []
     for (cell, environment), one in planned.items():
         own, base = runs.get((cell, environment), _NOTHING), runs.get((cell, one.baseline), _NOTHING)
@@ -228,5 +244,6 @@ def overhead(
         elif one.is_baseline:
             rows.append(_baseline_row(one, own, chosen))
         else:
-            rows.append(decide(compare(one, own, base, chosen), margin_pct))
+            compared = compare(one, own, base, chosen, until_precise=until_precise)
+            rows.append(decide(compared, margin_pct))
     return table.frame(rows)

@@ -42,11 +42,24 @@ CHANGED = {
     ),
     "unknown key, unlike any": (
         {"zzz": 6},
-        "FILE: unknown key 'zzz'; there is environments, margin_pct, matrix, metric, name, "
-        "repetitions, rounds, "
+        "FILE: unknown key 'zzz'; there is environments, margin_pct, matrix, max_repetitions, metric, name, "
+        "precision_pct, repetitions, rounds, "
         "schedule, seed, settings, steps_per_turn, threads, time_budget_per_environment_s, "
         "time_budget_s, timeout_s, "
         "title, warmup_steps.",
+    ),
+    "no precision beside its end": (
+        {"max_repetitions": 12},
+        "FILE: the study: max_repetitions says how far a cell may go on until it is precise enough; "
+        "add `precision_pct`, or take it out.",
+    ),
+    "an end before the beginning": (
+        {"precision_pct": 1.0, "max_repetitions": 5},
+        "FILE: the study: max_repetitions 5 is below repetitions 6; lower the one or raise the other.",
+    ),
+    "a precision that nothing has": (
+        {"precision_pct": 0},
+        "FILE: precision_pct: must be above 0, not 0.",
     ),
     "unknown key of the matrix": (
         {"matrix": matrix(batchsize=[32])},

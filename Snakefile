@@ -18,6 +18,7 @@ session = open_session(workflow, config, workflow.basedir)
 include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/measure.smk"
+include: "workflow/rules/precision.smk"
 include: "workflow/rules/analyse.smk"
 include: "workflow/rules/report.smk"
 

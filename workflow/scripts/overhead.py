@@ -6,17 +6,13 @@ from tare.campaign import freeze
 from tare.campaign.script import running
 from tare.campaign.state import all_records
 from tare.records.store import write_atomically
-from tare.stats.overhead import overhead
+from tare.stats.overhead import of_study
+from tare.stats.precision import with_notes
 
 with running(snakemake.log[0]):
     study_dir = Path(snakemake.output.overhead).parent
     study, plan = freeze.read(study_dir)
-    frame = overhead(
-        all_records(study_dir),
-        plan,
-        metric=study.metric,
-        margin_pct=study.margin_pct,
-        adjust=study.adjust,
-        interval=study.interval,
-    )
+    wished = study.precision_pct
+    frame = of_study(study, all_records(study_dir), plan)
+    frame = frame if wished is None else with_notes(frame, wished)
     write_atomically(Path(snakemake.output.overhead), frame.to_csv(index=False, lineterminator="\n"))

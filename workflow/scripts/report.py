@@ -17,7 +17,11 @@ with running(snakemake.log[0]):
     records = list(current_records(study_dir, plan))
     page.write(
         Path(snakemake.output.page),
-        study={**study.model_dump(), "tare_version": tare.__version__},
+        study={
+            **study.model_dump(),
+            "max_repetitions": study.most_repetitions,
+            "tare_version": tare.__version__,
+        },
         overhead=read(Path(snakemake.input.overhead)),
         runs=pd.read_parquet(snakemake.input.runs),
         plan=plan,

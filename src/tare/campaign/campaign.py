@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from tare.campaign import options as call_options
+from tare.campaign import precision
 from tare.campaign.options import Options
 from tare.campaign.probing import absent_gpus, cell_refusals, probe, refusals
 from tare.campaign.state import BlockState, Status, states
@@ -36,7 +37,10 @@ class Campaign:
     Attributes:
         plan: the plan as it is to be from now on (frame of `tare.plan.table.COLUMNS`).
         began: whether a plan was on disk already.
-        states: every block of the plan with its state, in the order of measuring.
+        states: every block that the study needs with its state, in the order of measuring. Blocks that are measured
+            only if needed are among them once they are begun, or asked for by what is measured.
+        reserve: the other ones, which may still be asked for.
+        look: how precise the study is; None where it wishes no precision.
         down: what blocks that are to be measured need and is not there now, with the reason: the name of an
             environment, `the GPU of CELL`, or `CPUs`.
         notes: sentences for the user.
@@ -47,6 +51,8 @@ class Campaign:
     plan: pd.DataFrame
     began: bool
     states: list[BlockState] = field(repr=False)
+    reserve: list[BlockState] = field(default_factory=list, repr=False)
+    look: precision.Look | None = field(default=None, repr=False)
     down: Mapping[str, Refusal] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     plan_text_on_disk: str = field(default="", repr=False)
@@ -82,26 +88,46 @@ class Campaign:
         return [state for state in self.states if self.wanted(state) and self.obstacles(state)]
 
     @property
-    def records(self) -> list[Path]:
-        """The records that the tables rest on after this call: finished ones, and those that it makes."""
+    def resting(self) -> list[BlockState]:
+        """The blocks that the tables rest on after this call: finished ones, and those that it makes.
+
+        Where the study wishes a precision, further ones may come to them.
+        """
         coming = {id(state) for state in self.to_measure}
-        return [
-            path
-            for state in self.states
-            if state.status.finished or id(state) in coming
-            for path in state.paths
-        ]
+        return [state for state in self.states if state.status.finished or id(state) in coming]
+
+    @property
+    def records(self) -> list[Path]:
+        """The records of these blocks."""
+        return [path for state in self.resting for path in state.paths]
+
+    @property
+    def possible(self) -> list[BlockState]:
+        """The blocks that this call may come to measure beyond `to_measure`, of cells that are not precise enough."""
+        if self.look is None:
+            return []
+        open_cells = {state.block.cell for state in (*self.to_measure, *self.held_up)}
+        open_cells |= {one.cell for one in self.look.reached if not one.enough}
+        return [s for s in self.reserve if s.block.cell in open_cells and self.selected(s)]
 
     def block_seconds(self, environments: int) -> float:
         """How long a block may take: its share of the study's time budget."""
-        first = self.plan[(self.plan["wave"] == 1) & (self.plan["status"] == "measure")]
+        first = self.plan[(self.plan["wave"] == 1) & (self.plan["status"] == table.MEASURE)]
         usable = first["environment"].nunique()
         return self.study.budget_s(usable) / max(len(first), 1) * environments
 
     @property
     def most_seconds_left(self) -> float:
         """Upper bound on the time that this call measures."""
-        return sum(self.block_seconds(len(state.paths)) for state in self.to_measure)
+        return self._seconds(self.to_measure)
+
+    @property
+    def most_seconds_beyond(self) -> float:
+        """Upper bound on the time of the blocks that may come to it."""
+        return self._seconds(self.possible)
+
+    def _seconds(self, states: Iterable[BlockState]) -> float:
+        return sum(self.block_seconds(len(state.paths)) for state in states)
 
     def wanted(self, state: BlockState) -> bool:
         """Whether this call is to measure the block, were everything there that it needs."""
@@ -187,7 +213,24 @@ def _campaign(
     settled: Mapping[tuple[str, str], Refusal | None] | None = None,
 ) -> Campaign:
     plan = table.build(study, state, cell_refusals(study, settled=settled))
-    return Campaign(options, study, plan, False, states(options.results / study.name, plan))
+    study_dir = options.results / study.name
+    every = states(study_dir, plan)
+    look = precision.judge(study, study_dir, plan, every)
+    asked = set(look.further) if look else set()
+
+    def needed(state: BlockState) -> bool:
+        block = state.block
+        return not block.if_needed or (block.cell, block.repetition) in asked or state.begun
+
+    return Campaign(
+        options,
+        study,
+        plan,
+        began=False,
+        states=[state for state in every if needed(state)],
+        reserve=[state for state in every if not needed(state)],
+        look=look,
+    )
 
 
 def _coming(study: Study, state: State, on_disk: pd.DataFrame, add: Iterable[str]) -> list[Environment]:

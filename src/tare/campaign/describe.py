@@ -7,6 +7,7 @@ from collections import Counter
 from tare.campaign.campaign import Campaign
 from tare.campaign.job import duration
 from tare.campaign.state import Status
+from tare.plan.table import MEASURE
 
 
 def plan_text(campaign: Campaign, forced: int = 0) -> str:
@@ -16,19 +17,21 @@ def plan_text(campaign: Campaign, forced: int = 0) -> str:
         forced: finished blocks that Snakemake was told to make again.
     """
     plan, study = campaign.plan, campaign.study
-    measured = plan[plan["status"] == "measure"]
+    measured = plan[plan["status"] == MEASURE]
     todo = campaign.to_measure
     runs = sum(len(state.paths) for state in todo)
     names = [e.name for e in study.environments if e.name in set(measured["environment"])]
+    planned = sum(len(state.paths) for state in campaign.states)
     lines = [
         f"Study {study.name}: {_counted(plan['cell'].nunique(), 'cell')}, {_blocks(len(campaign.states))}, "
-        f"{_counted(len(measured), 'run')} in {', '.join(names) or 'no environment'}."
+        f"{_counted(planned, 'run')} in {', '.join(names) or 'no environment'}."
     ]
     if todo:
         left = duration(campaign.most_seconds_left)
         lines.append(f"To be measured now: {_blocks(len(todo))}, {_counted(runs, 'run')}, about {left}.")
     elif not forced:
         lines.append("Nothing is to be measured now.")
+    lines += [f"{text}." for text in going_on(campaign)]
     if forced:
         lines.append(f"Measured again since Snakemake was told to: {_blocks(forced)}.")
     why = Counter(state.status for state in todo)
@@ -42,6 +45,38 @@ def plan_text(campaign: Campaign, forced: int = 0) -> str:
     if why[Status.UNREADABLE]:
         lines.append(f"With damaged records, to be measured again: {_blocks(why[Status.UNREADABLE])}.")
     return "\n".join(lines + [f"{text}." for text in not_measured(campaign)] + waiting(campaign))
+
+
+def going_on(campaign: Campaign) -> list[str]:
+    """How precise a study is that wishes a precision, and how far it may go on for it."""
+    if campaign.look is None:
+        return []
+    wished, made = f"±{campaign.study.precision_pct:g} points", campaign.look.reached
+    lines = []
+    if made:
+        enough = sum(one.enough for one in made)
+        lines.append(f"Precise enough ({wished}): {enough} of {_counted(len(made), 'comparison')}")
+    if campaign.possible:
+        most = duration(campaign.most_seconds_beyond)
+        lines.append(
+            f"Cells whose intervals are wider than {wished} then go on: at most "
+            f"{_counted(len(campaign.possible), 'further block')}, {most}"
+        )
+    return lines
+
+
+def imprecise(campaign: Campaign) -> list[str]:
+    """A sentence for each comparison that is not as precise as was wished."""
+    wished = campaign.study.precision_pct
+    if campaign.look is None or wished is None:
+        return []
+    from tare.stats.precision import note
+
+    return [
+        f"{one.cell}, {one.environment}: {said}"
+        for one in campaign.look.reached
+        if (said := note(one, wished))
+    ]
 
 
 def not_measured(campaign: Campaign) -> list[str]:

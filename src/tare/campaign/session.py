@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tare.campaign import freeze
+from tare.campaign import freeze, precision
 from tare.campaign.campaign import Campaign, look
 from tare.campaign.describe import plan_text
 from tare.campaign.state import BlockState
@@ -47,19 +47,24 @@ class Session:
         self._workflow = workflow
         methods = {str(m) for m in workflow.deployment_settings.deployment_method}
         self.campaign: Campaign = look(config, root, apptainer_asked="apptainer" in methods)
-        self._by_record = {str(path): s for s in self.campaign.states for path in s.paths}
-        self._by_block = {(s.block.cell, s.block.repetition): s for s in self.campaign.states}
+        every = sorted((*self.campaign.states, *self.campaign.reserve), key=lambda s: s.block.order)
+        self._by_block = {(s.block.cell, s.block.repetition): s for s in every}
         self._number = {id(s): n for n, s in enumerate(self.campaign.to_measure, start=1)}
         self._begun = False
         self._lock: Lock | None = None
         self._forced: frozenset[tuple[str, int]] = frozenset()
         self._since = time.time()
+        self._looks: Any = None
+
+    def go_on_by(self, checkpoint: Any) -> None:
+        """Name the checkpoint that makes the looks (`precision/{blocks}.json`)."""
+        self._looks = checkpoint
 
     @property
     def groups(self) -> list[Group]:
         """One group for each wave and distinct set of environments; together they hold every block once."""
         found: dict[tuple[int, tuple[str, ...]], list[BlockState]] = {}
-        for state in self.campaign.states:
+        for state in self._by_block.values():
             found.setdefault(_group_key(state), []).append(state)
         return [
             Group(
@@ -82,7 +87,44 @@ class Session:
     def records(self, wildcards: Any = None) -> list[str]:
         """Input function: the records that tables rest on. Begins the run."""
         self.begin()
-        return [str(path) for path in self.campaign.records]
+        return [str(path) for state in self._resting() for path in state.paths]
+
+    def judged(self, wildcards: Any) -> list[str]:
+        """Input function of a look: the records that it rests on."""
+        self.begin()
+        return [str(path) for state in self._resting(int(wildcards.blocks)) for path in state.paths]
+
+    def _resting(self, blocks: int | None = None) -> list[BlockState]:
+        """The blocks that the tables rest on, or that a look rested on when they were so many.
+
+        Where the study wishes a precision and this call measures, what comes after the first blocks is decided by
+        looks, each a job: the checkpoint ends this function by an exception until its file is made, whereupon Snakemake
+        calls it again.
+        """
+        known = {_key(state): state for state in self.campaign.resting}
+        if self._goes_on:
+            while len(known) != blocks:
+                made = self._looks.get(blocks=len(known)).output[0]
+                further = [key for key in self._further(Path(made)) if key not in known]
+                if not further:
+                    break
+                known |= {key: self._by_block[key] for key in further}
+        return sorted(known.values(), key=lambda state: state.block.order)
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether looks decide what else this call measures."""
+        return self.campaign.look is not None and bool(self.campaign.to_measure or self._forced)
+
+    def _further(self, look: Path) -> list[tuple[str, int]]:
+        """The blocks that this call goes on with after a look."""
+        found = []
+        for key in precision.further(look):
+            state = self._by_block[key]
+            if self.campaign.selected(state) and not self.campaign.obstacles(state):
+                self._number.setdefault(id(state), len(self._number) + 1)
+                found.append(key)
+        return found
 
     def nothing(self, wildcards: Any = None) -> list[str]:
         """Input function of what needs no records: begins the run."""
@@ -117,7 +159,7 @@ class Session:
         if state is None:
             return False
         asked = id(state) in self._number and state.status.finished
-        return asked or (state.block.cell, state.block.repetition) in self._forced
+        return asked or _key(state) in self._forced
 
     def _state(self, wildcards: Any) -> BlockState | None:
         return self._by_block.get((str(wildcards.cell), int(wildcards.repetition)))
@@ -133,23 +175,27 @@ class Session:
             (c, r): group.name for group in self.groups for c in group.cells for r in group.repetitions
         }
         self._forced = frozenset(
-            (state.block.cell, state.block.repetition)
-            for path, state in self._by_record.items()
+            _key(state)
+            for state in self.campaign.states
             # `only` limits what is measured, also under --forceall
             if self.campaign.selected(state)
             and (
                 settings.forceall
-                or path in dag.forcefiles
-                or rule_of[state.block.cell, state.block.repetition] in rules
+                or any(str(path) in dag.forcefiles for path in state.paths)
+                or rule_of[_key(state)] in rules
             )
         )
         # What Snakemake takes for finished since its files are there, but Tare does not.
         dag.forcefiles.update(
             str(path) for state in self.campaign.to_measure for path in state.paths if path.exists()
         )
+        if self._goes_on:
+            # A look that rested on as many blocks may be there from before; and records that are missing need nobody
+            # who asks for them, where their table is there already.
+            dag.forcefiles.add(str(precision.file_of(self.campaign.study_dir, len(self.campaign.resting))))
         if self._workflow.execution_settings is None:
             return  # --dag, --summary and the like
-        coming = {(s.block.cell, s.block.repetition) for s in self.campaign.to_measure}
+        coming = {_key(state) for state in self.campaign.to_measure}
         say(plan_text(self.campaign, forced=len(self._forced - coming)))
         if not (self._workflow.dryrun or self._workflow.touch):
             try:
@@ -167,6 +213,10 @@ class Session:
             )
         self._lock = freeze.begin(self.campaign, say)
         self._since = time.time()
+
+
+def _key(state: BlockState) -> tuple[str, int]:
+    return state.block.cell, state.block.repetition
 
 
 def _group_key(state: BlockState) -> tuple[int, tuple[str, ...]]:

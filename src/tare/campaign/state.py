@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -40,6 +40,11 @@ class BlockState:
     block: Block
     paths: tuple[Path, ...]
     status: Status
+
+    @property
+    def begun(self) -> bool:
+        """Whether a record of it is there, whatever it is worth."""
+        return self.status.finished or any(path.exists() for path in self.paths)
 
 
 def states(study_dir: Path, plan: pd.DataFrame) -> list[BlockState]:
@@ -110,6 +115,19 @@ def all_records(study_dir: Path) -> list[Record]:
         _check_place(study_dir, path, record)
         found.append(record)
     return found
+
+
+def final_records(study_dir: Path, finished: Iterable[BlockState]) -> Iterator[Record]:
+    """The records of blocks that are finished.
+
+    Raises:
+        BadRecord: one of them is damaged, or lies at another's place.
+    """
+    for state in finished:
+        for path in state.paths:
+            record = store.read(path)
+            _check_place(study_dir, path, record)
+            yield record
 
 
 def _check_place(study_dir: Path, path: Path, record: Record) -> None:

@@ -8,7 +8,14 @@ from pathlib import Path
 
 from tare.campaign import freeze
 from tare.campaign.campaign import Campaign, look
-from tare.campaign.describe import not_measured, plan_text, status_counts, waiting
+from tare.campaign.describe import (
+    going_on,
+    imprecise,
+    not_measured,
+    plan_text,
+    status_counts,
+    waiting,
+)
 from tare.campaign.job import duration
 from tare.campaign.options import configured
 from tare.campaign.state import Status
@@ -46,7 +53,8 @@ def status(arguments: Namespace) -> int:
     left = f"; about {duration(campaign.most_seconds_left)} left" if campaign.to_measure else ""
     print(f"Study {campaign.study.name}: of {len(campaign.states)} blocks {said}{left}.")
     failed = _failures(campaign)
-    for line in [*(f"{sentence}." for sentence in not_measured(campaign)), *waiting(campaign), *failed]:
+    sentences = [*going_on(campaign), *imprecise(campaign), *not_measured(campaign)]
+    for line in [*(f"{sentence}." for sentence in sentences), *waiting(campaign), *failed]:
         print(line)
     return 1 if failed else 0
 

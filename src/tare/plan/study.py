@@ -26,6 +26,8 @@ DATA_SETS = ("digits",)
 MOST_RUNS = 1_000_000
 # A BCa interval of fewer blocks is too narrow.
 FEWEST_FOR_BCA = 20
+# How far a cell goes on where a study wishes a precision and names no end.
+_MOST_REPETITIONS = 30
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 _GPU = re.compile(r"[A-Za-z0-9]([A-Za-z0-9 ./_+()-]*[A-Za-z0-9)+])?")
 _NO_GPU = ("none", "cpu", "no", "null", "false")
@@ -259,6 +261,20 @@ class Study(Model):
     repetitions: int = Field(
         default=6, ge=1, le=10000, description="Blocks per cell, each of fresh processes."
     )
+    precision_pct: float | None = Field(
+        default=None,
+        gt=0,
+        lt=100,
+        description="The half-width, in points, that each interval is to have at most: cells that are not there after "
+        "`repetitions` blocks get further ones. Intervals are then made a little wider, as stopping needs it.",
+    )
+    max_repetitions: int | None = Field(
+        default=None,
+        ge=1,
+        le=10000,
+        description="Blocks per cell at most where `precision_pct` is asked for; left out, 30, or `repetitions` "
+        "where that is more.",
+    )
     schedule: Literal["lockstep", "sequential"] = Field(
         default="lockstep",
         description="`lockstep`: all environments of a block are alive at once and take turns; "
@@ -266,7 +282,8 @@ class Study(Model):
     )
     time_budget_s: Seconds = Field(
         default=3600,
-        description="Seconds that measuring the whole study may take; sets the rounds per block.",
+        description="Seconds that measuring the whole study may take; sets the rounds per block. With `precision_pct` "
+        "those of the first `repetitions` blocks of each cell; further blocks take as long each.",
     )
     time_budget_per_environment_s: Seconds | None = Field(
         default=None, description="A tighter budget: these seconds times the usable environments."
@@ -368,12 +385,28 @@ class Study(Model):
         return cast(list[Settings], self.matrix.settings or [DEFAULT if self.quiet.off else QUIET])
 
     @model_validator(mode="after")
+    def _an_end_to_further_blocks(self) -> Study:
+        if self.max_repetitions is None:
+            return self
+        if self.precision_pct is None:
+            raise ValueError(
+                "max_repetitions says how far a cell may go on until it is precise enough; add `precision_pct`, "
+                "or take it out"
+            )
+        if self.max_repetitions < self.repetitions:
+            raise ValueError(
+                f"max_repetitions {self.max_repetitions} is below repetitions {self.repetitions}; "
+                "lower the one or raise the other"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _not_endless(self) -> Study:
-        runs = self.matrix.most_cells * len(self.environments) * self.repetitions
+        runs = self.matrix.most_cells * len(self.environments) * self.most_repetitions
         if runs > MOST_RUNS:
             raise ValueError(
                 f"{self.matrix.most_cells} cells x {len(self.environments)} environments x "
-                f"{self.repetitions} repetitions are {runs} runs, more than {MOST_RUNS}; "
+                f"{self.most_repetitions} repetitions are {runs} runs, more than {MOST_RUNS}; "
                 "make several studies of it"
             )
         return self
@@ -385,7 +418,19 @@ class Study(Model):
                 f"`interval: bca` needs at least {FEWEST_FOR_BCA} repetitions and there are {self.repetitions}; "
                 "ask for more, or write `interval: t`"
             )
+        if self.interval == "bca" and self.precision_pct is not None:
+            raise ValueError(
+                "`interval: bca` can't make up for stopping by the width, as `precision_pct` does; "
+                "take one of the two out"
+            )
         return self
+
+    @property
+    def most_repetitions(self) -> int:
+        """Blocks per cell, those included that are measured only where precision needs them."""
+        if self.precision_pct is None:
+            return self.repetitions
+        return self.max_repetitions or max(_MOST_REPETITIONS, self.repetitions)
 
     def environment(self, name: str) -> Environment:
         """The environment of that name; KeyError when there is none."""

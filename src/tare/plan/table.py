@@ -3,6 +3,9 @@
 The table is also the memory of the study: which environments were usable when it was begun (its first wave),
 which came later (further waves: new repetitions of each added environment and its baseline), and what
 can't be measured.
+
+A study that wishes a precision has all blocks in its plan that it may come to: the first `repetitions` of a wave are
+measured in any case, the others are `if needed`.
 """
 
 from __future__ import annotations
@@ -28,6 +31,9 @@ COLUMNS = [
     "settings", "environment", "engine", "baseline", "repetition", "wave", "order", "slot", "schedule", "status",
     "reason", "remedy", "spec_hash",
 ]  # fmt: skip
+
+
+MEASURE, IF_NEEDED, UNUSABLE = "measure", "if needed", "unusable"
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,8 @@ class State:
 def first_state(study: Study, refused: Mapping[str, Refusal]) -> State:
     """The state of a study that is begun now."""
     usable = tuple(e.name for e in study.environments if e.name not in refused)
-    return State((Wave(usable, tuple(range(1, study.repetitions + 1))),) if usable else (), dict(refused))
+    repetitions = tuple(range(1, study.most_repetitions + 1))
+    return State((Wave(usable, repetitions),) if usable else (), dict(refused))
 
 
 def unpaired(study: Study, state: State) -> list[str]:
@@ -95,8 +102,8 @@ def next_state(study: Study, state: State, added: Sequence[str], refused: Mappin
     last = max((r for wave in waves for r in wave.repetitions), default=0)
     sized = []
     for wave in waves:
-        repetitions = list(wave.repetitions[: study.repetitions])
-        while len(repetitions) < study.repetitions:
+        repetitions = list(wave.repetitions[: study.most_repetitions])
+        while len(repetitions) < study.most_repetitions:
             last += 1
             repetitions.append(last)
         sized.append(Wave(wave.environments, tuple(repetitions)))
@@ -150,18 +157,21 @@ def build(study: Study, state: State, cell_refusals: Mapping[tuple[str, str], Re
             cell = by_name[name]
             usable = [e for e in wave.environments if (name, e) not in cell_refusals]
             order += bool(usable)
+            status = MEASURE if index < study.repetitions else IF_NEEDED
             for slot, environment in enumerate(schedule.slots(usable, name, index, study.seed)):
                 rows.append(
                     _row(study, cell, environment, repetition)
-                    | {"wave": number, "order": order, "slot": slot, "status": "measure"}
+                    | {"wave": number, "order": order, "slot": slot, "status": status}
                 )
             for environment in wave.environments:
-                if (name, environment) in cell_refusals:
+                # what may not even be needed is not told as something that can't be measured
+                if (name, environment) in cell_refusals and status == MEASURE:
                     refusal = cell_refusals[name, environment]
                     rows.append(
                         _unusable(_row(study, cell, environment, repetition), refusal) | {"wave": number}
                     )
     first_wave = state.waves[0].repetitions if state.waves else tuple(range(1, study.repetitions + 1))
+    first_wave = first_wave[: study.repetitions]
     for environment, refusal in state.refused.items():
         for repetition in first_wave:
             rows += [_unusable(_row(study, cell, environment, repetition), refusal) for cell in cells]
@@ -181,7 +191,7 @@ def _repetitions(waves: Sequence[Wave]) -> list[tuple[int, int, int, Wave]]:
 
 
 def _unusable(row: dict[str, object], refusal: Refusal) -> dict[str, object]:
-    return row | {"status": "unusable", "reason": refusal.reason, "remedy": refusal.remedy}
+    return row | {"status": UNUSABLE, "reason": refusal.reason, "remedy": refusal.remedy}
 
 
 def _row(study: Study, cell: CellKey, environment: str, repetition: int) -> dict[str, object]:
@@ -218,13 +228,13 @@ def settled(plan: pd.DataFrame) -> dict[tuple[str, str], Refusal | None]:
     Only of cells that are measured at all: a cell without a single run may still become one that is measured,
     but a block that was planned never changes because a GPU is away now.
     """
-    waves = plan[plan["wave"].notna()]
-    begun = set(waves.loc[waves["status"] == "measure", "cell"])
+    waves = plan[plan["wave"].notna() & (plan["status"] != IF_NEEDED)]
+    begun = set(waves.loc[waves["status"] == MEASURE, "cell"])
     found: dict[tuple[str, str], Refusal | None] = {}
     for row in waves.drop_duplicates(["cell", "environment", "status"]).itertuples():
         if row.cell in begun:
             key = str(row.cell), str(row.environment)
-            if row.status == "measure":
+            if row.status == MEASURE:
                 found[key] = None
             else:
                 found.setdefault(key, Refusal(str(row.reason), str(row.remedy)))
@@ -282,6 +292,7 @@ class Block:
 
     Attributes:
         wave: its blocks have the same repetitions, and those of one cell in it the same environments.
+        if_needed: whether it is measured only where what is measured is not precise enough.
     """
 
     cell: str
@@ -290,11 +301,12 @@ class Block:
     order: int
     environments: tuple[str, ...]
     spec_hashes: tuple[str, ...]
+    if_needed: bool = False
 
 
 def blocks(plan: pd.DataFrame) -> list[Block]:
-    """The blocks to be measured, in their order."""
-    rows = plan[plan["status"] == "measure"].sort_values(["order", "slot"])
+    """The blocks to be measured, in any case or if needed, in their order."""
+    rows = plan[plan["status"].isin([MEASURE, IF_NEEDED])].sort_values(["order", "slot"])
     return [
         Block(
             cell=str(group["cell"].iloc[0]),
@@ -303,6 +315,7 @@ def blocks(plan: pd.DataFrame) -> list[Block]:
             order=int(order),
             environments=tuple(group["environment"]),
             spec_hashes=tuple(group["spec_hash"]),
+            if_needed=str(group["status"].iloc[0]) == IF_NEEDED,
         )
         for order, group in rows.groupby("order", sort=True)
     ]

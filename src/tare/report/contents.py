@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from tare.plan.table import IF_NEEDED, MEASURE
 from tare.records.schema import Record
 from tare.report import rows, wording
 from tare.stats.comparable import SEPARATOR
@@ -42,7 +43,7 @@ class Failed:
 
 def progress(plan: pd.DataFrame, runs: pd.DataFrame) -> str:
     """How far the study is."""
-    planned = int((plan["status"] == "measure").sum())
+    planned = int((plan["status"] == MEASURE).sum()) + _turned_out_needed(plan, runs)
     done = int((runs["status"] == "ok").sum())
     bad = len(runs) - done
     if not planned and not len(runs):
@@ -53,6 +54,13 @@ def progress(plan: pd.DataFrame, runs: pd.DataFrame) -> str:
     absent = int((plan["status"] == "unusable").sum())
     beside = f"; {absent} more that were asked for can't be measured here" if absent else ""
     return f"{done} of {wording.count(planned, 'run')} measured{failed}{beside}."
+
+
+def _turned_out_needed(plan: pd.DataFrame, runs: pd.DataFrame) -> int:
+    """Runs that were planned only if needed, and were."""
+    place = ["cell", "environment", "repetition"]
+    further = plan.loc[plan["status"] == IF_NEEDED, place].itertuples(index=False, name=None)
+    return len({*further} & {*runs[place].itertuples(index=False, name=None)})
 
 
 def period(records: Sequence[Record]) -> str:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from tare.report import wording
+from tare.stats.multiple import HOLM
+from tare.stats.overhead import STRETCHED
 from tare.stats.table import text
 
 
@@ -17,6 +19,7 @@ class Intervals:
     Attributes:
         method: `t` or `BCa`.
         holm: whether their levels were set together.
+        stretched: whether they were made wider for stopping where they are narrow.
         low, high: the lowest and the highest confidence level among them, percent.
         comparisons: how many intervals there are.
     """
@@ -26,6 +29,7 @@ class Intervals:
     low: float
     high: float
     comparisons: int
+    stretched: bool = False
 
     @property
     def vary(self) -> bool:
@@ -43,8 +47,9 @@ class Intervals:
         levels = f"{wording.level(self.low)} % "
         if self.vary:
             levels = f"{wording.level(self.low)} to {wording.level(self.high)} % "
-        together = f" (Holm, {self.comparisons} comparisons)" if self.adjusted else ""
-        return f"{levels}{self.method} interval{together}"
+        how = [f"Holm, {self.comparisons} comparisons"] if self.adjusted else []
+        how += ["stretched for stopping by its width"] if self.stretched else []
+        return f"{levels}{self.method} interval" + (f" ({'; '.join(how)})" if how else "")
 
     @property
     def adjusted(self) -> bool:
@@ -57,6 +62,6 @@ def intervals(overhead: pd.DataFrame) -> Intervals:
     made = overhead[overhead["ci_level_pct"].notna()]
     if not len(made):
         return Intervals("t", False, 95.0, 95.0, 0)
-    method, _, adjustment = text(made["ci_method"].iloc[0]).partition(", ")
+    method, *how = text(made["ci_method"].iloc[0]).split(", ")
     levels = [float(level) for level in made["ci_level_pct"]]
-    return Intervals(method, adjustment == "Holm", min(levels), max(levels), len(made))
+    return Intervals(method, HOLM in how, min(levels), max(levels), len(made), STRETCHED in how)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tare.plan.quiet import DEFAULT, QUIET, SWITCHES
 from tare.records.schema import Record
-from tare.report import wording
+from tare.report import precision, wording
 from tare.report.levels import Intervals
 from tare.stats import drift, verdicts
 from tare.stats.metrics import Metric
@@ -80,6 +80,7 @@ def paragraphs(
         "block to block or within blocks, and whether it depends on which of the two came first. A note says where "
         "it does; no estimate is changed by it."
     )
+    said += precision.protocol(study)
     return said
 
 

@@ -17,7 +17,7 @@ from tare.stats.comparable import is_comparable
 from tare.stats.intervals import Estimate
 from tare.stats.metrics import named
 from tare.stats.overhead import compare
-from tare.stats.planned import Measured, read_plan, sort_records
+from tare.stats.planned import Measured, read_plan, sort_records, with_needed
 
 # All intervals together hold their truths with at least this confidence (Bonferroni: each at 1 - (1 - it) / number).
 JOINT_LEVEL = 0.99
@@ -82,6 +82,7 @@ def answers(records: Sequence[Record], plan: pd.DataFrame, study: Study) -> list
     """
     planned, metric = read_plan(plan), named(study.metric)
     runs = sort_records(records, planned)
+    planned = with_needed(planned, runs)
     environments = {entry.name: entry for entry in study.environments}
     found = []
     for (cell, name), one in planned.items():
@@ -90,7 +91,8 @@ def answers(records: Sequence[Record], plan: pd.DataFrame, study: Study) -> list
         truth = log_truth(environments[name], environments[one.baseline])
         if truth is not None:
             own, base = runs.get((cell, name), Measured()), runs.get((cell, one.baseline), Measured())
-            compared = compare(one, own, base, metric, level=LEVEL)
+            until_precise = study.precision_pct is not None
+            compared = compare(one, own, base, metric, level=LEVEL, until_precise=until_precise)
             differs = "" if is_comparable(compared.comparable) else compared.comparable
             said = "; ".join(part for part in (differs, *compared.notes) if part)
             found.append((metric.overhead_pct(truth), one, compared.estimate, said))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Literal
 
 from tare.stats.intervals import Estimate
 
 Adjustment = Literal["holm", "none"]
-ADJUSTMENTS: tuple[str, ...] = get_args(Adjustment)
+# In the column ci_method.
+HOLM = "Holm"
 
 
 def step_down(p_values: Sequence[float], error: float) -> list[float]:

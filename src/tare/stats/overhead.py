@@ -10,16 +10,18 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from tare.plan.study import FEWEST_FOR_BCA
+from tare.plan.study import FEWEST_FOR_BCA, Study
 from tare.records.schema import Record
-from tare.stats import bootstrap, drift, multiple, notes, table, verdicts
+from tare.stats import bootstrap, drift, multiple, notes, precision, table, verdicts
 from tare.stats.comparable import comparable, is_comparable
 from tare.stats.intervals import Estimate, estimate
 from tare.stats.metrics import Metric, named
 from tare.stats.pairs import Pair, log_time_ratio, log_total_ratio, pair_up
-from tare.stats.planned import Key, Measured, Planned, read_plan, sort_records
+from tare.stats.planned import Key, Measured, Planned, read_plan, sort_records, with_needed
 
 _NOTHING = Measured()
+# In the column ci_method: made wider for stopping by the width (`tare.stats.precision.stretched`).
+STRETCHED = "stretched"
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Comparison:
         comparable: as in overhead.csv; empty where there is no pair.
         estimate: None where there is no pair or the two can't be compared.
         notes: what is to be said of stalls, drift and order, and of failed, missing and unused runs.
+        until_precise: whether the estimate's interval makes up for stopping where intervals are narrow.
     """
 
     planned: Planned
@@ -39,6 +42,7 @@ class Comparison:
     comparable: str
     estimate: Estimate | None
     notes: list[str]
+    until_precise: bool = False
 
 
 def _said_of_runs(
@@ -77,6 +81,7 @@ def compare(
     *,
     level: float = 0.95,
     make: Callable[[Sequence[float], Metric, float], Estimate] = estimate,
+    until_precise: bool = False,
 ) -> Comparison:
     """Pair an environment's runs with its baseline's and estimate the overhead.
 
@@ -87,10 +92,13 @@ def compare(
         metric: what the overhead is expressed in.
         level: confidence level of the interval.
         make: makes the estimate of the blocks' log ratios.
+        until_precise: whether measuring stops where intervals are narrow, for which they are made wider.
     """
     pairs, apart = pair_up(base.runs, own.runs)
     said = comparable(pairs) if pairs else ""
     ratios = [ratio for pair in pairs if (ratio := log_time_ratio(pair)) is not None]
+    if until_precise:
+        ratios = precision.stretched(ratios)
     return Comparison(
         planned=planned,
         metric=metric,
@@ -102,6 +110,7 @@ def compare(
             *(drift.notes(pairs, metric) if is_comparable(said) else []),
             *_said_of_runs(planned, own, base, len(pairs), len(apart)),
         ],
+        until_precise=until_precise,
     )
 
 
@@ -182,13 +191,19 @@ def decide(comparison: Comparison, margin_pct: float, adjust: multiple.Adjustmen
         "ci_low_pct": low,
         "ci_high_pct": high,
         "ci_level_pct": None if found is None or low is None else 100 * found.level,
-        "ci_method": "" if found is None or low is None else _method(found, adjust),
+        "ci_method": "" if found is None or low is None else _method(comparison, found, adjust),
         "comparable": comparison.comparable,
     }
 
 
-def _method(found: Estimate, adjust: multiple.Adjustment) -> str:
-    return f"{found.method}, Holm" if adjust == "holm" else found.method
+def _method(comparison: Comparison, found: Estimate, adjust: multiple.Adjustment) -> str:
+    return ", ".join(
+        [
+            found.method,
+            *([STRETCHED] if comparison.until_precise else []),
+            *([multiple.HOLM] if adjust == "holm" else []),
+        ]
+    )
 
 
 def _baseline_row(planned: Planned, own: Measured, metric: Metric) -> dict[str, Any]:
@@ -232,6 +247,7 @@ def overhead(
     margin_pct: float,
     adjust: multiple.Adjustment = "holm",
     interval: Literal["t", "bca"] = "t",
+    until_precise: bool = False,
 ) -> pd.DataFrame:
     """The table of overheads.
 
@@ -242,6 +258,7 @@ def overhead(
         margin_pct: the equivalence margin of the study.
         adjust: whether levels are set for all comparisons of the table together (Holm) or for each by itself.
         interval: how the interval over blocks is made.
+        until_precise: whether measuring stops where intervals are narrow (`precision_pct`), see `compare`.
 
     Returns:
         A frame with the columns and types of `tare.stats.table.COLUMNS`.
@@ -253,6 +270,7 @@ def overhead(
     chosen, planned = named(metric), read_plan(plan)
     verdicts.check_margin(margin_pct)
     runs = sort_records(records, planned)
+    planned = with_needed(planned, runs)
     rows: list[dict[str, Any] | Comparison] = []
     for (cell, environment), one in planned.items():
         own, base = runs.get((cell, environment), _NOTHING), runs.get((cell, one.baseline), _NOTHING)
@@ -262,11 +280,24 @@ def overhead(
         elif one.is_baseline:
             rows.append(_baseline_row(one, own, chosen))
         else:
-            rows.append(compare(one, own, base, chosen, make=_MAKE[interval]))
+            rows.append(compare(one, own, base, chosen, make=_MAKE[interval], until_precise=until_precise))
     if adjust == "holm":
         rows = _together(rows, margin_pct)
     return table.frame(
         [decide(row, margin_pct, adjust) if isinstance(row, Comparison) else row for row in rows]
+    )
+
+
+def of_study(study: Study, records: Sequence[Record], plan: pd.DataFrame) -> pd.DataFrame:
+    """The table of overheads as a study wants it; see `overhead`."""
+    return overhead(
+        records,
+        plan,
+        metric=study.metric,
+        margin_pct=study.margin_pct,
+        adjust=study.adjust,
+        interval=study.interval,
+        until_precise=study.precision_pct is not None,
     )
 
 

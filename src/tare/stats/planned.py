@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
 
 from tare.plan.errors import StudyError
+from tare.plan.table import IF_NEEDED, UNUSABLE
 from tare.records.schema import Record
 from tare.stats import notes
 from tare.stats.table import CELL_COLUMNS, COLUMNS, text
@@ -31,6 +32,7 @@ class Planned:
         usable: False where nothing of it can be measured here.
         why_not: reason and remedy, where something can't be measured.
         spec_hashes: the hash of the specification that each repetition's record must have.
+        if_needed: further repetitions, which are measured only where precision needs them.
     """
 
     cell: Mapping[str, Any]
@@ -40,6 +42,7 @@ class Planned:
     usable: bool
     why_not: str
     spec_hashes: Mapping[int, str]
+    if_needed: tuple[int, ...] = ()
 
     @property
     def is_baseline(self) -> bool:
@@ -88,7 +91,8 @@ def read_plan(plan: pd.DataFrame) -> dict[Key, Planned]:
 
 
 def _planned(environment: str, rows: pd.DataFrame) -> Planned:
-    first, good, bad = rows.iloc[0], rows[rows["status"] != "unusable"], rows[rows["status"] == "unusable"]
+    first, bad, further = rows.iloc[0], rows[rows["status"] == UNUSABLE], rows[rows["status"] == IF_NEEDED]
+    good = rows[~rows["status"].isin([UNUSABLE, IF_NEEDED])]
     hashes = zip(rows["repetition"], rows["spec_hash"], strict=True)
     return Planned(
         cell={n: int(first[n]) if COLUMNS[n] == "Int64" else text(first[n]) for n in CELL_COLUMNS},
@@ -98,7 +102,25 @@ def _planned(environment: str, rows: pd.DataFrame) -> Planned:
         usable=len(good) > 0,
         why_not=notes.unusable(text(bad["reason"].iloc[0]), text(bad["remedy"].iloc[0])) if len(bad) else "",
         spec_hashes={int(repetition): text(value) for repetition, value in hashes},
+        if_needed=tuple(int(repetition) for repetition in further["repetition"]),
     )
+
+
+def with_needed(plan: Mapping[Key, Planned], runs: Mapping[Key, Measured]) -> dict[Key, Planned]:
+    """The plan, with those blocks counted as planned that turned out to be needed: they have a record.
+
+    The others are not missing from anything.
+    """
+    found = {}
+    for key, one in plan.items():
+        seen = {
+            repetition
+            for name in {one.environment, one.baseline}
+            for repetition in runs.get((key[0], name), Measured()).runs
+        }
+        needed = tuple(repetition for repetition in one.if_needed if repetition in seen)
+        found[key] = replace(one, repetitions=(*one.repetitions, *needed)) if needed else one
+    return found
 
 
 def _depth(key: Key, plan: Mapping[Key, Planned]) -> int:

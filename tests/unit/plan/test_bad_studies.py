@@ -42,11 +42,24 @@ CHANGED = {
     ),
     "unknown key, unlike any": (
         {"zzz": 6},
-        "FILE: unknown key 'zzz'; there is adjust, environments, interval, margin_pct, matrix, metric, name, "
-        "quiet, repetitions, rounds, "
+        "FILE: unknown key 'zzz'; there is adjust, environments, interval, margin_pct, matrix, max_repetitions, "
+        "metric, name, precision_pct, quiet, repetitions, rounds, "
         "schedule, seed, steps_per_turn, threads, time_budget_per_environment_s, "
         "time_budget_s, timeout_s, "
         "title, warmup_steps.",
+    ),
+    "no precision beside its end": (
+        {"max_repetitions": 12},
+        "FILE: the study: max_repetitions says how far a cell may go on until it is precise enough; "
+        "add `precision_pct`, or take it out.",
+    ),
+    "an end before the beginning": (
+        {"precision_pct": 1.0, "max_repetitions": 5},
+        "FILE: the study: max_repetitions 5 is below repetitions 6; lower the one or raise the other.",
+    ),
+    "a precision that nothing has": (
+        {"precision_pct": 0},
+        "FILE: precision_pct: must be above 0, not 0.",
     ),
     "unknown key of the matrix": (
         {"matrix": matrix(batchsize=[32])},
@@ -205,6 +218,11 @@ CHANGED = {
         {"interval": "bca", "repetitions": 19},
         "FILE: the study: `interval: bca` needs at least 20 repetitions and there are 19; "
         "ask for more, or write `interval: t`.",
+    ),
+    "a bootstrap until precise": (
+        {"interval": "bca", "repetitions": 20, "precision_pct": 1.0},
+        "FILE: the study: `interval: bca` can't make up for stopping by the width, as `precision_pct` does; "
+        "take one of the two out.",
     ),
     "margin too wide": ({"margin_pct": 100}, "FILE: margin_pct: must be below 100, not 100."),
     "too many runs": (

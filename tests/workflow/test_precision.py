@@ -160,7 +160,10 @@ def test_killed_in_between_it_goes_on_where_it_was(wishing: Project) -> None:
     dry = wishing.snakemake("-n")
     assert "To be measured now: 1 block, 2 runs, about 1 s." in dry.stderr
     assert "further" not in dry.stderr
-    assert ["measure_1", "1"] in [line.split() for line in dry.stdout.splitlines()]
+    # that one, and the one that Snakemake itself takes for incomplete if it was killed before it wrote that down
+    counts = [line.split()[1] for line in dry.stdout.splitlines() if line.startswith("measure_1 ")]
+    assert set(counts) <= {"1", "2"}
+    assert counts
     assert wishing.started_at() == finished
     wishing.snakemake("--", TABLE)
     after = wishing.started_at()

@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
-_MOST_LISTED = 20
+_MOST_LISTED = 30
 _MOST_SHOWN = 60
 
 

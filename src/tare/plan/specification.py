@@ -13,7 +13,7 @@ from tare.records.schema import CellKey
 
 # Raised when the worker's work changes in a way that makes older records incomparable with new ones.
 WORKLOAD_VERSION = 1
-_TURN_STEPS, _LONG_STEP_S = 4, 0.2
+_TURN_STEPS, _LONG_STEP_S = 2, 0.2
 
 
 def threads(study: Study) -> int:

@@ -236,7 +236,7 @@ class Rounds(Model):
 
     min: Count = Field(default=8, description="Rounds that every block has, whatever they take.")
     max: Count = Field(
-        default=40,
+        default=80,
         description="Rounds after which a block ends: fresh processes then tell more than further rounds.",
     )
 
@@ -290,7 +290,7 @@ class Study(Model):
     )
     rounds: Rounds = Field(default=Rounds(), description="Bounds on the rounds per block.")
     steps_per_turn: Count | None = Field(
-        default=None, description="Timed steps of a turn; left out, 4, or 1 for steps over 0.2 s."
+        default=None, description="Timed steps of a turn; left out, 2, or 1 for steps over 0.2 s."
     )
     warmup_steps: Count = Field(
         default=10, description="Untimed steps at the start of a run, recorded apart."

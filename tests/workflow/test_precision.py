@@ -147,6 +147,7 @@ def test_a_second_run_does_nothing(precise: Callable[[], Project]) -> None:
     assert "not measured yet" not in project.tare("summary", "tiny").stdout
 
 
+@pytest.mark.slow  # half a minute
 def test_killed_in_between_it_goes_on_where_it_was(wishing: Project) -> None:
     wishing.variables["TARE_TEST_BLOCK_S"] = "0.5"
     running = wishing.start("--", TABLE)
@@ -172,6 +173,7 @@ def test_killed_in_between_it_goes_on_where_it_was(wishing: Project) -> None:
     assert "Nothing to be done" in wishing.snakemake("--", TABLE).stderr
 
 
+@pytest.mark.slow  # half a minute
 def test_only_one_cell_goes_on_and_one_cell_again(wishing: Project) -> None:
     wishing.snakemake("--", TABLE, config=f"only={NOISY}")
     assert repetitions(wishing) == {NOISY: list(range(1, MOST + 1))}

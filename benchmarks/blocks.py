@@ -44,13 +44,12 @@ def make_study(
         quiet: whether Tare's quiet settings are on.
         keys: further keys of a study.
     """
-    settings = {"settings": "quiet" if quiet else "default"}
     return parse(
         {
             "name": name,
             "matrix": {"model": [model], "framework": ["torch"], "batch_size": [64]},
             "environments": [KNOWN.get(environment, environment) for environment in environments],
-            **settings,
+            "quiet": "on" if quiet else "off",
             **keys,
         },
         f"benchmarks, {name}",

@@ -107,7 +107,7 @@ def session(data: Path, rounds: int, seed: int) -> float:
             ByHand(data, variables, threads),
             ThroughTheWorker(data, variables, threads, Path(folder)),
         )
-        programs = [hand, worker]
+        programs: list[ByHand | ThroughTheWorker] = [hand, worker]
         random, ratios = Random(seed), []
         try:
             for program in programs:

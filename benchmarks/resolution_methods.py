@@ -217,8 +217,8 @@ def _failures(records: Sequence[Record]) -> list[str]:
 def _variables(folder: Path) -> dict[str, str]:
     """The variables of a worker under plain settings, so that all methods train the same."""
     return worker_variables(
-        token=f"{locks.campaign()}-{secrets.token_hex(4)}", threads=_threads(), settings="default", run_dir=folder,
-        source=SOURCE, framework="torch", device="cpu",
+        token=f"{locks.campaign()}-{secrets.token_hex(4)}", threads=_threads(), switches=[], run_dir=folder,
+        source=SOURCE, device="cpu",
     )  # fmt: skip
 
 

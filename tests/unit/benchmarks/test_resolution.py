@@ -3,11 +3,13 @@
 import json
 from argparse import Namespace
 
+import blocks
 import pytest
 import resolution
 import resolution_methods as methods
 import resolution_report as reports
 
+from tare.plan.matrix import cells
 from tare.stats.pairs import Pair
 from tests.unit.factory import record, turn
 
@@ -23,6 +25,31 @@ def result(method, values, platform="bare-again", repetition=1, wall_s=300.0, mi
 
 def pairs(*log_ratios):
     return {"pairs": [{"log_ratio": ratio} for ratio in log_ratios]}
+
+
+# ---- what is measured ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_studies_of_benchmarks_are_valid_and_have_the_settings_asked_for(quiet):
+    study = blocks.make_study("x", ["bare", "bare-again"], quiet=quiet, schedule="sequential", steps_per_turn=20)
+    assert [cell.settings for cell in cells(study)] == ["quiet" if quiet else "default"]
+
+
+def test_other_tools_train_with_the_variables_of_a_worker_under_plain_settings(tmp_path):
+    variables = methods._variables(tmp_path)
+    assert variables["OMP_NUM_THREADS"] == str(methods._threads())
+    assert not variables.keys() & {"GLIBC_TUNABLES", "MALLOC_ARENA_MAX", "OMP_PROC_BIND", "GOMP_SPINCOUNT"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", "adefgh")
+def test_each_of_tares_methods_measures(method, tmp_path):
+    data = blocks.prepared_data(tmp_path)
+    job = methods.Job(method, "bare-again", 1, 25.0, "lenet", data, tmp_path / "runs", tmp_path / "tools")
+    found = methods.METHODS[method][1](job)
+    assert found["failed"] == []
+    assert len(found["pairs"] if method not in "a" else found["platform"]) >= 2
 
 
 # ---- reading -------------------------------------------------------------------------------------------------------

@@ -236,8 +236,8 @@ CHANGED = {
         "FILE: schedule: must be 'lockstep' or 'sequential', not 'parallel'.",
     ),
     "rounds the wrong way round": (
-        {"rounds": {"min": 50}},
-        "FILE: rounds: min 50 is above max 40; lower the one or raise the other.",
+        {"rounds": {"min": 90}},
+        "FILE: rounds: min 90 is above max 80; lower the one or raise the other.",
     ),
     "value twice": (
         {"matrix": matrix(batch_size=[32, 64, 32])},

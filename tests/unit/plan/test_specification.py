@@ -89,5 +89,5 @@ def test_threads_are_the_studys_or_the_cpus_of_this_process(monkeypatch):
 
 
 def test_long_steps_are_timed_one_by_one():
-    assert [steps_per_turn(study(), s) for s in (0.01, 0.2, 0.21)] == [4, 4, 1]
+    assert [steps_per_turn(study(), s) for s in (0.01, 0.2, 0.21)] == [2, 2, 1]
     assert steps_per_turn(study(steps_per_turn=9), 5.0) == 9

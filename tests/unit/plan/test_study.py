@@ -22,7 +22,7 @@ def test_left_out_keys_have_their_defaults(tmp_path):
     read = load(path)
     assert read.name == "mine"  # the file's
     assert (read.repetitions, read.schedule, read.threads, read.seed) == (6, "lockstep", None, 1)
-    assert (read.rounds.min, read.rounds.max) == (8, 40)
+    assert (read.rounds.min, read.rounds.max) == (8, 80)
     assert read.matrix.data == ["digits"]
     assert [(e.name, e.engine, e.baseline) for e in read.environments] == [
         ("bare", "bare", "bare"),

@@ -2,6 +2,7 @@
 
 import json
 from argparse import Namespace
+from pathlib import Path
 
 import blocks
 import pytest
@@ -32,7 +33,9 @@ def pairs(*log_ratios):
 
 @pytest.mark.parametrize("quiet", [True, False])
 def test_studies_of_benchmarks_are_valid_and_have_the_settings_asked_for(quiet):
-    study = blocks.make_study("x", ["bare", "bare-again"], quiet=quiet, schedule="sequential", steps_per_turn=20)
+    study = blocks.make_study(
+        "x", ["bare", "bare-again"], quiet=quiet, schedule="sequential", steps_per_turn=20
+    )
     assert [cell.settings for cell in cells(study)] == ["quiet" if quiet else "default"]
 
 
@@ -275,3 +278,23 @@ def test_results_of_another_time_are_not_mixed_in(tmp_path):
     path.write_text("{")
     with pytest.raises(ValueError, match="can't be read"):
         resolution.read(tmp_path, 5.0)
+
+
+def test_the_documentation_shows_what_the_kept_records_say():
+    root = Path(__file__).parents[3]
+    results = resolution.read(root / "benchmarks" / "records" / "resolution", 5.0)
+    page = (root / "docs" / "measurement.md").read_text(encoding="utf-8")
+    shown = page[page.index("## Against other methods") : page.index("## What is not settled")]
+    lines = [line for line in shown.splitlines() if line.startswith("| (")]
+    assert len(lines) == len(results) >= 10
+    for found in map(reports.row, results):
+        cells = [
+            reports.COMPARISONS[found.platform],
+            reports.shown(found.found),
+            f"{found.found.pct - found.truth:+.2f}",
+            f"{found.half:.2f}",
+            "yes" if found.found.holds(found.truth) else "no",
+            f"{found.minutes_needed:.1f} |",
+        ]
+        end = " | ".join(cells)
+        assert any(line.startswith(f"| ({found.method}) ") and line.endswith(end) for line in lines), end

@@ -6,12 +6,19 @@ study(factors={"bare": 1.0, "docker": 1.03}, repetitions=6)  all records and the
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from tare.measure.attest import context
+from tare.plan.matrix import cells
+from tare.plan.specification import seed, specification, threads
+from tare.plan.study import Study
+from tare.plan.table import Block
 from tare.records.schema import CellKey, Failure, Metrics, Record, Status, Turn
 
 PLAN_COLUMNS = [
@@ -150,7 +157,7 @@ def record(
         "spec": spec,
         "schedule": schedule,
         "block": list(block),
-        "slot": 0,
+        "slot": list(block).index(environment) if environment in block else len(block),
         "block_id": f"block-{repetition}",
         "seed": repetition,
         "started_at": f"2026-01-02T03:{repetition:02d}:05Z",
@@ -174,6 +181,30 @@ def record(
         "platform": {"version": "1.2.3"},
     }
     return Record(**(values | other))
+
+
+# What workers saw, and what the controller saw of itself, on one machine.
+EVIDENCE = json.loads((Path(__file__).parent / "measure" / "evidence.json").read_text(encoding="utf-8"))
+
+
+def evidence(engine: str) -> dict[str, Any]:
+    """What the record of a run in this engine shows of where it was."""
+    return {**EVIDENCE[engine], "controller": context(EVIDENCE["controller"])}
+
+
+def asked(study: Study, block: Block, environment: str, **other: Any) -> Record:
+    """The record of one run of a study's block, as the study asks for it; `other` as in `record`."""
+    entry = study.environment(environment)
+    cell = next(cell for cell in cells(study) if cell.name == block.cell)
+    values = {
+        "cell": cell, "environment": environment, "engine": entry.engine, "baseline": entry.baseline,
+        "repetition": block.repetition, "block": block.environments, "study": study.name,
+        "spec_hash": block.spec_hashes[block.environments.index(environment)],
+        "spec": specification(study, cell, entry, block.repetition), "schedule": study.schedule,
+        "threads": threads(study), "seed": seed(study, block.repetition),
+        "evidence": evidence(entry.engine), "attested": entry.engine,
+    }  # fmt: skip
+    return record(**(values | other))
 
 
 def plan(

@@ -15,12 +15,11 @@ from tare.campaign.campaign import Campaign, look
 from tare.campaign.state import BlockState
 from tare.cli import doctor
 from tare.plan import specification
-from tare.plan.matrix import cells
 from tare.platforms import Availability
 from tare.records import store
 from tare.telemetry import gpu
 from tests.unit import studies
-from tests.unit.factory import record
+from tests.unit.factory import asked
 
 
 @dataclass
@@ -75,17 +74,9 @@ class Project:
     def measure(self, states: Iterable[BlockState], **other: Any) -> None:
         """Write the records of these blocks as they are asked for; `other` as in tests.unit.factory.record."""
         study, _ = freeze.read(self.study_dir)
-        keys = {cell.name: cell for cell in cells(study)}
         for state in states:
-            block = state.block
-            for name, spec_hash in zip(block.environments, block.spec_hashes, strict=True):
-                entry = study.environment(name)
-                values = {
-                    "cell": keys[block.cell], "environment": name, "engine": entry.engine,
-                    "baseline": entry.baseline, "repetition": block.repetition, "block": block.environments,
-                    "spec_hash": spec_hash, "study": study.name,
-                }  # fmt: skip
-                store.write(self.study_dir, record(**(values | other)))
+            for name in state.block.environments:
+                store.write(self.study_dir, asked(study, state.block, name, **other))
 
     def all_measured(self, **config: Any) -> Campaign:
         """A run to the end."""

@@ -17,7 +17,7 @@ from tare.campaign.state import state
 from tare.plan.matrix import cells
 from tare.plan.table import blocks
 from tare.records import store
-from tests.unit.factory import record
+from tests.unit.factory import asked
 
 # Standard deviation of the blocks' log ratios.
 QUIET, NOISY = 0.001, 0.03
@@ -36,17 +36,10 @@ def measure(snakemake: Any) -> None:
     key = {one.name: one for one in cells(study)}[cell]
     spread = QUIET if key.batch_size == 32 else NOISY
     made = []
-    for name, spec_hash in zip(block.environments, block.spec_hashes, strict=True):
-        entry = study.environment(name)
-        factor = 1.0 if entry.is_baseline else 1.05 * math.exp(random.gauss(0, spread))
-        made.append(
-            record(
-                cell=key, environment=name, engine=entry.engine, baseline=entry.baseline, repetition=repetition,
-                block=block.environments, spec_hash=spec_hash, study=study.name, step_s=0.01 * factor,
-                threads=study.threads or 1, started_at=str(time.time_ns()), block_id=str(time.time_ns()),
-            )
-        )  # fmt: skip
-    made = [one.model_copy(update={"block_id": made[0].block_id}) for one in made]
+    began = str(time.time_ns())
+    for name in block.environments:
+        factor = 1.0 if study.environment(name).is_baseline else 1.05 * math.exp(random.gauss(0, spread))
+        made.append(asked(study, block, name, step_s=0.01 * factor, started_at=began, block_id=began))
     store.write_all(study_dir, made)
     place = snakemake.params.place
     print(f"made up: block {place['number']} of {place['total']}: {cell}, repetition {repetition}")

@@ -15,6 +15,7 @@ from tare.plan.table import Block, blocks
 from tare.records import store
 from tare.records.schema import Record
 from tare.records.schema import Status as RecordStatus
+from tare.stats.trusted import fault
 
 
 class Status(Enum):
@@ -91,7 +92,7 @@ def current_records(study_dir: Path, plan: pd.DataFrame) -> Iterator[Record]:
     """The records that tables are made from: those of the plan, final, and of the specification it has now.
 
     Raises:
-        BadRecord: one of them is damaged, or lies at another's place.
+        BadRecord: one of them is damaged, contradicts itself, or lies at another's place.
     """
     for block in blocks(plan):
         for name, spec_hash in zip(block.environments, block.spec_hashes, strict=True):
@@ -99,7 +100,7 @@ def current_records(study_dir: Path, plan: pd.DataFrame) -> Iterator[Record]:
             if path.exists():
                 record = store.read(path)
                 if record.spec_hash == spec_hash and record.status != "interrupted":
-                    _check_place(study_dir, path, record)
+                    _check(study_dir, path, record)
                     yield record
 
 
@@ -107,12 +108,12 @@ def all_records(study_dir: Path) -> list[Record]:
     """Every record of a study: those that were made for other settings or repetitions are not used, but counted.
 
     Raises:
-        BadRecord: one of them is damaged, or lies at another's place.
+        BadRecord: one of them is damaged, contradicts itself, or lies at another's place.
     """
     found = []
     for path in store.scan(study_dir):
         record = store.read(path)
-        _check_place(study_dir, path, record)
+        _check(study_dir, path, record)
         found.append(record)
     return found
 
@@ -121,20 +122,26 @@ def final_records(study_dir: Path, finished: Iterable[BlockState]) -> Iterator[R
     """The records of blocks that are finished.
 
     Raises:
-        BadRecord: one of them is damaged, or lies at another's place.
+        BadRecord: one of them is damaged, contradicts itself, or lies at another's place.
     """
     for state in finished:
         for path in state.paths:
             record = store.read(path)
-            _check_place(study_dir, path, record)
+            _check(study_dir, path, record)
             yield record
 
 
-def _check_place(study_dir: Path, path: Path, record: Record) -> None:
-    """A record copied to another's place would be counted under a wrong label: the hash holds no names."""
+def _check(study_dir: Path, path: Path, record: Record) -> None:
+    """Refuse a record that is another's, or that contradicts itself.
+
+    One copied to another's place would be counted under a wrong label: the hash holds no names.
+    """
     found = record.cell.name, record.repetition, record.environment
     if path != store.path_of(study_dir, *found):
         raise store.BadRecord(
             f"{path} is the record of cell {found[0]}, repetition {found[1]}, environment {found[2]}; "
             "move it away and its block is measured again."
         )
+    wrong = fault(record)
+    if wrong:
+        raise store.BadRecord(f"{path}: {wrong}; move the file away and its block is measured again.")

@@ -21,6 +21,8 @@ from tare.worker.frameworks import FRAMEWORKS
 from tare.worker.networks import NETWORKS
 
 ENGINES = ("bare", "bubblewrap", "docker", "podman", "apptainer")
+# Names by which a reader takes an environment for that platform, whatever is measured under them.
+_PLATFORMS = (*ENGINES, "chroot", "singularity", "slurm", "kubernetes")
 DATA_SETS = ("digits",)
 # More than this many runs is a slip of the pen: at a minute each it would be two years.
 MOST_RUNS = 1_000_000
@@ -174,6 +176,15 @@ class Environment(Model):
     @classmethod
     def _engine(cls, value: str) -> str:
         return _known([value], ENGINES, "engine")[0]
+
+    @model_validator(mode="after")
+    def _no_other_platform_s_name(self) -> Environment:
+        if self.name in _PLATFORMS and self.name != self.engine:
+            raise ValueError(
+                f"an environment with engine {self.engine!r} can't be named {self.name!r}, as another platform is: "
+                "its rows would be taken for that one's; give it another name"
+            )
+        return self
 
     @property
     def is_baseline(self) -> bool:

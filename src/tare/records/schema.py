@@ -7,11 +7,13 @@ block but mean nothing across a reboot.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 SCHEMA_VERSION: Literal[1] = 1
+# No step takes longer, since no timeout of a study may: what says so is no measurement.
+LONGEST_STEP_S = 1e8
 
 Status = Literal["ok", "failed", "timeout", "interrupted"]
 
@@ -58,7 +60,7 @@ class Turn(Strict):
     settle_s: list[float]
     durations_s: list[float]
     started_t: float
-    cpu_s: tuple[float, float] | None = None
+    cpu_s: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
 
     @model_validator(mode="after")
     def _as_many_durations_as_steps(self) -> Turn:
@@ -66,6 +68,10 @@ class Turn(Strict):
             raise ValueError(f"a turn of {self.steps} steps has {len(self.durations_s)} durations")
         if min(self.durations_s) <= 0:
             raise ValueError(f"a step took {min(self.durations_s):g} s, and must take more than none")
+        if max(self.durations_s) > LONGEST_STEP_S:
+            raise ValueError(
+                f"a step took {max(self.durations_s):g} s, and none takes over {LONGEST_STEP_S:g}"
+            )
         return self
 
     @property

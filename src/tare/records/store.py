@@ -65,7 +65,8 @@ def read(path: Path) -> Record:
     if isinstance(content, dict):
         _check_version(path, content.get("schema_version"))
     try:
-        return Record.model_validate(content)
+        # strict: "0.01" is no duration, and true no repetition
+        return Record.model_validate(content, strict=True)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the record"

@@ -69,9 +69,7 @@ def _named(names: Sequence[str], most: int = 2) -> str:
 
 
 def other_libraries(one: Record, other: Record) -> list[str]:
-    """Loaded libraries that are other builds in two runs, or loaded in one only; none where a record tells of none."""
-    if not one.libraries or not other.libraries:
-        return []
+    """Loaded libraries that are other builds in two runs, or loaded in one only, by name."""
     names = sorted(one.libraries.keys() | other.libraries.keys())
     return [name for name in names if one.libraries.get(name) != other.libraries.get(name)]
 

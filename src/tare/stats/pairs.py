@@ -37,9 +37,16 @@ def step_s_by_round(run: Record) -> dict[int, float]:
 def measured_together(pair: Pair) -> bool:
     """False for two runs that come from different measurings of the block, as when a record was copied or restored.
 
-    Their rounds have the same numbers but were not next to each other, so they make no pair.
+    Their rounds have the same numbers but were not next to each other, so they make no pair. Nor do runs that do not
+    tell which measuring they are of, and a run with itself.
     """
-    return pair.baseline.block_id == pair.platform.block_id
+    one, other = pair.baseline, pair.platform
+    return (
+        one.block_id == other.block_id != ""
+        and one.block == other.block
+        and one.schedule == other.schedule
+        and one.slot != other.slot
+    )
 
 
 def log_time_ratio(pair: Pair) -> float | None:

@@ -28,7 +28,7 @@ from tare.measure.lockstep import take_turns
 from tare.plan import matrix, table
 from tare.plan.specification import seed as block_seed
 from tare.plan.specification import specification
-from tare.plan.study import Study, parse
+from tare.plan.study import ENGINES, Study, parse
 from tare.plan.table import Block
 from tare.records.schema import CellKey, Record, Turn
 
@@ -121,7 +121,10 @@ def study_of(
         "name": "simulated",
         # any axis does: what a cell is called is all that tells one from another
         "matrix": {"model": ["lenet"], "framework": ["torch"], "batch_size": list(range(1, cells + 1))},
-        "environments": [BASELINE, *({"name": name, "engine": BASELINE} for name in effects)],
+        "environments": [
+            BASELINE,
+            *({"name": name, "engine": name if name in ENGINES else BASELINE} for name in effects),
+        ],
         "repetitions": blocks,
         "schedule": schedule,
         "rounds": {"min": rounds, "max": rounds},

@@ -101,7 +101,18 @@ def _limit_text(text: Callable[[Any], str]) -> Callable[[Any], str]:
     return lambda value: value if isinstance(value, str) else text(value)
 
 
+def _injected(record: Record) -> Any:
+    """Percent by which each step is lengthened on purpose; `none` where nothing is, as in all that name no option."""
+    options = record.spec.get(OPTIONS)
+    return options.get("injected") or "none" if isinstance(options, Mapping) else None
+
+
 TRAITS = (
+    Trait(
+        "injected waiting",
+        _injected,
+        lambda value: value if isinstance(value, str) else f"{value:g} %",
+    ),
     Trait("/dev/shm", _evidence("shm_bytes"), size),
     Trait("seccomp", _evidence("status", "Seccomp"), lambda value: _SECCOMP.get(value, str(value))),
     Trait("speculation", _speculation, lambda value: f"{value[0]} (stores), {value[1]} (branches)"),

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 from tare.cli import main
+from tare.records import store
 from tare.stats import table
 
 SCRIPT = Path(__file__).resolve().parents[3] / "workflow" / "scripts" / "overhead.py"
@@ -84,6 +85,25 @@ BAD_RECORDS = {
     "zero": (durations(0.01, 0.0), f": turns.0: a step took 0 s, and must take more than none; {AWAY}"),
     "negative": (durations(0.01, -0.01), f": turns.0: a step took -0.01 s, and must take more than none; {AWAY}"),
     "no step": (durations(), f": turns.0.steps: Input should be greater than 0; {AWAY}"),
+    "endless": (durations(0.01, 1e9), f": turns.0: a step took 1e+09 s, and none takes over 1e+08; {AWAY}"),
+    "text": (
+        durations(0.01, "0.01"),
+        f": turns.0.durations_s.1: Input should be a valid number; {AWAY}",
+    ),
+    "a round twice": (
+        {"turns": [durations(0.01)["turns"][0]] * 2},
+        f": turns: their rounds are not 0 to 1, each once and in this order; {AWAY}",
+    ),
+    "another label": ({"engine": "docker"}, f": engine: is 'docker', but 'bare' was asked for; {AWAY}"),
+    "another verdict on where it was": (
+        {"attested": "docker"},
+        f": attested: the run labelled 'bare' was found to be in 'docker'; {AWAY}",
+    ),
+    "no evidence": ({"evidence": {}}, f": evidence: shows another machine, not bare; {AWAY}"),
+    "another specification": (
+        {"spec": {}},
+        None,  # names the hash
+    ),
     "no turn": ({"turns": []}, f": the record: a run that ended well has at least one turn; {AWAY}"),
 }  # fmt: skip
 
@@ -96,6 +116,7 @@ def test_a_record_that_is_none(measured, make, capsys, bad):
     name = path.relative_to(measured.root) if path.is_absolute() else path
     status, err = make()
     assert status == 1
+    said = said or f": spec: is not the text behind the hash {store.read(path).spec_hash}; {AWAY}"
     assert err == f"Tare: {path}{said}\n"
     assert main(["self-check", "small"]) == 1
     assert capsys.readouterr() == ("", f"tare: {name}{said}\n")

@@ -295,8 +295,9 @@ def test_the_reason_of_another_engine_is_not_kept(project):
 
 
 def test_another_engine_under_the_same_name_makes_its_records_stale(project):
+    project.write(environments=["bare", {"name": "engine", "engine": "docker"}])
     project.all_measured()
-    project.write(environments=["bare", {"name": "docker", "engine": "podman"}])
+    project.write(environments=["bare", {"name": "engine", "engine": "podman"}])
     campaign = project.look()
     assert {s.status.value for s in campaign.states} == {"stale"}
     assert len(campaign.to_measure) == 6

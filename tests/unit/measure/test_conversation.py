@@ -72,7 +72,7 @@ def test_warm_up_gives_the_durations_and_two_phases(conversation, lines, phases)
 
 def test_the_cpu_clock_of_a_turn_is_kept(conversation, lines):
     lines.put({"turned": {**TURNED["turned"], "cpu_s": [1.0, 1.5]}})
-    assert take_turn(conversation).cpu_s == (1.0, 1.5)
+    assert take_turn(conversation).cpu_s == [1.0, 1.5]
 
 
 def test_what_a_worker_used(conversation, lines):

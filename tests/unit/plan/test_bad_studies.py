@@ -69,6 +69,16 @@ CHANGED = {
         environments("bare", {"name": "docker", "optinal": True}),
         "FILE: unknown key 'environments[2].optinal'; did you mean 'optional'?",
     ),
+    "an environment under another platform's name": (
+        environments("bare", {"name": "docker", "engine": "podman"}),
+        "FILE: environments[2]: an environment with engine 'podman' can't be named 'docker', as another platform is: "
+        "its rows would be taken for that one's; give it another name.",
+    ),
+    "an environment under the name of a platform that is no engine": (
+        environments("bare", {"name": "kubernetes", "engine": "bare"}),
+        "FILE: environments[2]: an environment with engine 'bare' can't be named 'kubernetes', as another platform "
+        "is: its rows would be taken for that one's; give it another name.",
+    ),
     "unknown quiet setting": (
         {"quiet": {"hugepages": False}},
         "FILE: unknown key 'quiet.hugepages'; did you mean 'huge_pages'?",

@@ -31,7 +31,7 @@ def spec_hash(environment: str = "docker", repetition: int = 1, **changes) -> st
         {"matrix": matrix(framework="tensorflow")},
         {"matrix": matrix(batch_size=32)},
         {"matrix": matrix(gpu="V100")},
-        {"environments": ["bare", {"name": "docker", "engine": "podman"}]},
+        {"environments": ["bare", "podman"], "environment": "podman"},
         {"repetition": 2},
     ],
     ids=str,

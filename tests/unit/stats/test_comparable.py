@@ -27,7 +27,6 @@ def test_what_lies_in_the_nature_of_an_environment_does_not_count():
         platform={"storage_driver": "overlay2"},
         variables={"HOME": "/run"},
         arguments=["docker", "run"],
-        slot=3,
         spec={"environment": {"engine": "docker", "shm_size": "1g"}},
     )
     assert comparable([other]) == "yes"
@@ -150,6 +149,12 @@ def test_each_trait_by_itself_is_told_and_nothing_else(name):
         other = BARE | {key: DOCKER[key] for key in keys[name]}
     elif name in status:
         other = BARE | {"status": BARE["status"] | {status[name]: DOCKER["status"][status[name]]}}
+    elif name == "injected waiting":
+        longer = record(environment="docker", spec={"environment": {"engine": "docker", "injected": 3.0}})
+        assert (
+            comparable([Pair(record(), longer)]) == "differs: injected waiting 3 % in docker and none in bare"
+        )
+        return
     else:
         other = privileged
     assert differing_traits(comparable([evident(docker=other)])) == [name]
@@ -208,6 +213,7 @@ def loaded(bare, docker):
         (LIBRARIES | {"libc.so.6": "ff"}, "libc.so.6"),
         ({"libc.so.6": "aa", "libtorch_cpu.so": "bb"}, "libgomp.so.1"),
         (dict.fromkeys(LIBRARIES, "ff"), "libc.so.6, libgomp.so.1 and 1 more"),
+        ({}, "libc.so.6, libgomp.so.1 and 1 more"),
     ],
 )
 def test_another_build_of_a_library_is_named(other, said):

@@ -56,6 +56,24 @@ def test_runs_of_different_measurings_of_a_block_make_no_pair(schedule):
     assert pair_up({1: then}, {1: now}) == ([], [Pair(then, now)])
 
 
+@pytest.mark.parametrize(
+    "platform",
+    [
+        {"block_id": "block-1", "block": ("docker", "bare")},
+        {"block_id": "block-1", "schedule": "sequential"},
+        {"block_id": "block-1", "slot": 0},
+        {"block_id": ""},
+    ],
+)
+def test_runs_that_can_t_be_of_one_measuring_make_no_pair(platform):
+    assert log_time_ratio(Pair(record(), record(environment="docker"))) == 0
+    assert log_time_ratio(Pair(record(), record(environment="docker", **platform))) is None
+
+
+def test_runs_that_do_not_tell_their_measuring_make_no_pair():
+    assert log_time_ratio(Pair(record(block_id=""), record(environment="docker", block_id=""))) is None
+
+
 def test_pairing_uses_only_runs_that_ended_well_in_the_same_block():
     baseline = {1: record(), 2: record(repetition=2), 3: record(repetition=3, status="failed")}
     platform = {

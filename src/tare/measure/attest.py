@@ -62,9 +62,11 @@ def strong(inside: dict[str, Any], outside: dict[str, Any]) -> dict[str, list[st
         inside: `tare.worker.evidence.collect()` of the worker, with `tare.platforms.hostview.host_view` as `host_view`.
         outside: the same of the controller.
     """
-    own = {found for _, found, _ in _ids(outside)}
+    own = {found for _, found, _ in _ids(outside, None)}
     phrases: dict[str, list[str]] = {}
-    for engine, found, phrase in (*_ids(inside), *_helpers(inside), *_roots(inside, outside)):
+    # whoever has the controller's own root is in no engine's container, whatever files were bound over those there
+    root = outside.get("mounts", {}).get("/")
+    for engine, found, phrase in (*_ids(inside, root), *_helpers(inside), *_roots(inside, outside)):
         if found not in own and phrase not in phrases.setdefault(engine, []):
             phrases[engine].append(phrase)
     return {engine: found for engine, found in phrases.items() if found}
@@ -75,10 +77,11 @@ def _views(evidence: dict[str, Any]) -> list[dict[str, Any]]:
     return [evidence, evidence.get("host_view") or {}]
 
 
-def _ids(evidence: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Engine, container id and phrase, by mounts and control groups."""
+def _ids(evidence: dict[str, Any], without_root: dict[str, Any] | None) -> Iterator[tuple[str, str, str]]:
+    """Engine, container id and phrase, by control groups and by mounts, of the latter not those below this root."""
     for view in _views(evidence):
-        for mount in view.get("mounts", {}).values():
+        mounts = view.get("mounts", {})
+        for mount in mounts.values() if mounts.get("/") != without_root or without_root is None else ():
             for engine, pattern in _MOUNTED:
                 if found := pattern.search(mount["root"]):
                     yield engine, found[1], f"it has the files of container {found[1][:_SHORT_ID]}"

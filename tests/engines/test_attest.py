@@ -203,7 +203,9 @@ def test_bubblewrap_that_shows_files_from_folders_named_as_those_of_engines(
             )
             inside = observe("bubblewrap")
         assert contradiction("bubblewrap", inside, outside) == ""
-        assert contradiction(label, inside, outside).startswith(f"the run labelled '{label}' was in bubblewrap (")
+        assert contradiction(label, inside, outside).startswith(
+            f"the run labelled '{label}' was in bubblewrap ("
+        )
 
 
 def test_apptainer_with_the_marker_files_and_variables_of_docker(observe, outside, monkeypatch, decoys):

@@ -5,7 +5,7 @@ from pathlib import Path
 from tare.campaign.job import Place, measure
 from tare.campaign.script import running
 
-with running(snakemake.log[0]):
+with running(snakemake.log[0], again=snakemake.params.again):
     measure(
         Path(snakemake.output.records[0]).parents[3],
         snakemake.wildcards.cell,

@@ -16,11 +16,21 @@ from tare.records.store import BadRecord
 
 _EXPECTED = (StudyError, EngineError, LockHeld, BadRecord)
 _EXIT_INTERRUPTED = 130
+_GOES_ON = "What was measured is on disk; the next run goes on from there."
+# What has records is finished, whoever wished for new ones.
+_ONCE_MORE = (
+    "Blocks that were to be measured again and were not yet keep their earlier records; ask for them once more, "
+    "as with `redo=true` and `only=` of their cells."
+)
 
 
 @contextmanager
-def running(log: str) -> Iterator[None]:
+def running(log: str, *, again: bool = False) -> Iterator[None]:
     """Run a script's body.
+
+    Args:
+        log: the rule's log file.
+        again: whether the script measures a block that has records already.
 
     Raises:
         SystemExit: with 1 for an error that a user can mend (said in one sentence) and for a bug of Tare (said with
@@ -29,10 +39,10 @@ def running(log: str) -> Iterator[None]:
     try:
         yield
     except Interrupted as stop:
-        _say(str(stop) + " What was measured is on disk; the next run goes on from there.", log)
+        _say(f"{stop} {_ONCE_MORE if again else _GOES_ON}", log)
         sys.exit(_EXIT_INTERRUPTED)
     except KeyboardInterrupt:
-        _say("Interrupted; the next run goes on from here.", log)
+        _say(f"Interrupted. {_ONCE_MORE if again else _GOES_ON}", log)
         sys.exit(_EXIT_INTERRUPTED)
     except _EXPECTED as error:
         _say(str(error), log)

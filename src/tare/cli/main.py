@@ -95,7 +95,10 @@ def _overhead(arguments: argparse.Namespace) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit status: 0 fine, 1 a run failed or not as asked, 2 wrong usage."""
-    parsed = parser().parse_args(arguments)
+    top = parser()
+    parsed = top.parse_args(arguments)
+    if getattr(parsed, "last", False) and (parsed.study or parsed.results):
+        top.error("--last says which study and results; leave STUDY and --results out, or --last")
     try:
         status: int = parsed.run(parsed)
     except (StudyError, EngineError, BadRecord, LockHeld) as error:

@@ -6,6 +6,8 @@ import shutil
 from argparse import Namespace
 from pathlib import Path
 
+import pandas as pd
+
 from tare.campaign import freeze
 from tare.campaign.campaign import Campaign, look
 from tare.campaign.describe import (
@@ -71,6 +73,28 @@ def _failures(campaign: Campaign) -> list[str]:
     return lines
 
 
+def _older(campaign: Campaign, overhead_file: Path, table: pd.DataFrame) -> list[str]:
+    """That the table is older than what it should tell of."""
+    made_s = overhead_file.stat().st_mtime
+    records = [path for state in campaign.states for path in state.paths]
+    newer = sum(path.exists() and path.stat().st_mtime > made_s for path in records)
+    lines = []
+    if newer:
+        count = "1 record was" if newer == 1 else f"{newer} records were"
+        lines.append(f"{count} written after this table was made; `snakemake --cores all` makes it anew.")
+    rows, plan = ({*zip(one["cell"], one["environment"], strict=True)} for one in (table, campaign.plan))
+    if freeze.outdated(campaign):
+        lines.append(
+            "The study was changed since this table was made; `snakemake --cores all` makes it anew."
+        )
+    elif rows != plan:
+        lines.append(
+            "This table has other rows than the study has cells and environments now; "
+            "`snakemake --cores all` makes it anew."
+        )
+    return lines
+
+
 def summary(arguments: Namespace) -> int:
     """Print the overheads and where the report is."""
     # here, since they load what draws the figures, which the other commands do not need
@@ -82,14 +106,16 @@ def summary(arguments: Namespace) -> int:
     if not overhead_file.exists():
         raise StudyError(f"{overhead_file} is not there yet; `make run` or `snakemake --cores all` makes it.")
     freeze.read(campaign.study_dir)
-    print(text.summary(read_overhead(overhead_file)))
+    table = read_overhead(overhead_file)
+    print(f"Study {campaign.study.name}")
+    for line in _older(campaign, overhead_file, table):
+        print(line)
+    print(text.summary(table))
     unfinished = sum(not state.status.finished for state in campaign.states)
     if unfinished:
         print(
             f"Of {len(campaign.states)} blocks {unfinished} are not measured yet, or not as the study asks now."
         )
-    if freeze.outdated(campaign):
-        print("The study was changed since this table was made; `snakemake --cores all` makes it anew.")
     failed = _failures(campaign)
     for line in failed:
         print(line)

@@ -33,6 +33,9 @@ COLUMNS = [
 ]  # fmt: skip
 
 
+# Numbers that every row has, and those that have a place in the order of measuring.
+_ALWAYS = ("batch_size", "learners", "gpus_per_learner", "repetition")
+_OF_MEASURED = ("wave", "order", "slot")
 MEASURE, IF_NEEDED, UNUSABLE = "measure", "if needed", "unusable"
 
 
@@ -265,7 +268,30 @@ def read(path: Path) -> pd.DataFrame:
     missing = [column for column in COLUMNS if column not in plan.columns]
     if missing:
         raise StudyError(f"{path} has no column {missing[0]!r}; delete it to plan the study anew.")
+    fault = _fault(plan)
+    if fault:
+        raise StudyError(f"{path} has {fault}; delete it to plan the study anew.")
     return plan
+
+
+def _fault(plan: pd.DataFrame) -> str:
+    """What in a plan can't be Tare's; empty where nothing is seen."""
+    measured = plan[plan["status"] != UNUSABLE]
+    for column in ("cell", "environment", "engine", "status", "spec_hash"):
+        if (plan[column] == "").any():
+            return f"a row without {column}"
+    for rows, columns in ((plan, _ALWAYS), (measured, _OF_MEASURED)):
+        for column in columns:
+            if rows[column].isna().any():
+                return f"a row without {column}"
+    unknown = plan[~plan["status"].isin([MEASURE, IF_NEEDED, UNUSABLE])]
+    if len(unknown):
+        return f"the status {unknown['status'].iloc[0]!r}, which is none"
+    twice = plan[plan.duplicated(["cell", "environment", "repetition"])]
+    if len(twice):
+        row = twice.iloc[0]
+        return f"cell {row['cell']}, environment {row['environment']}, repetition {row['repetition']} twice"
+    return ""
 
 
 def to_text(plan: pd.DataFrame) -> str:

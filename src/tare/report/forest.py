@@ -62,7 +62,7 @@ def entries(overhead: pd.DataFrame) -> list[Entry]:
                 continue
         for line, row in zip(lines, part.to_dict("records"), strict=True):
             if not line.is_baseline and (line.environment, line.note) not in everywhere:
-                label = line.environment if one_baseline else f"{line.environment} / {line.baseline}"
+                label = line.named if one_baseline else f"{line.named} / {line.baseline}"
                 below.append(_entry(label + line.mark, line, row))
         if below:
             found += [Entry("cell", str(cell)), *below]

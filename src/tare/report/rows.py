@@ -29,6 +29,7 @@ class Line:
 
     Attributes:
         settings: `quiet` or `default`.
+        engine: what the environment is run by.
         overhead: by the paper's formula, percent.
         estimate: percent, the one that decides.
         interval: its interval, `[low, high]`.
@@ -41,6 +42,7 @@ class Line:
     cell: str
     settings: str
     environment: str
+    engine: str
     baseline: str
     blocks: str
     baseline_value: str
@@ -52,6 +54,12 @@ class Line:
     verdict: str
     note: str
     differs: str = ""
+
+    @property
+    def named(self) -> str:
+        """The environment, with its engine where the name doesn't begin with that."""
+        known = self.environment == self.engine or self.environment.startswith(f"{self.engine}-")
+        return self.environment if known else f"{self.environment} ({self.engine})"
 
     @property
     def mark(self) -> str:
@@ -75,6 +83,7 @@ def lines(overhead: pd.DataFrame) -> list[Line]:
                 cell=text(row["cell"]),
                 settings=text(row["settings"]),
                 environment=text(row["environment"]),
+                engine=text(row["engine"]),
                 baseline=text(row["baseline"]),
                 blocks=text(row["blocks"]),
                 baseline_value=wording.quantity(row["baseline_value"]),

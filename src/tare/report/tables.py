@@ -87,7 +87,7 @@ def columns(overhead: pd.DataFrame) -> list[Column]:
     against = Column("Against", "", False, lambda line: "" if line.is_baseline else line.baseline)
     settings = Column("Settings", "", False, lambda line: line.settings)
     return [
-        Column("Environment", "", False, lambda line: line.environment + line.mark),
+        Column("Environment", "", False, lambda line: line.named + line.mark),
         *([settings] if len(rows.settings_of(overhead)) > 1 else []),
         *([against] if len(rows.baselines_of(overhead)) > 1 else []),
         Column("Estimate", "%", True, lambda line: line.estimate),

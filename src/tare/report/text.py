@@ -55,7 +55,7 @@ def _table(lines: list[rows.Line], interval: str, *, several: bool) -> str:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     for line in lines:
-        names = [line.cell, line.environment, *([line.baseline] if several else [])]
+        names = [line.cell, line.named, *([line.baseline] if several else [])]
         # Text, since a string would be searched for markup in square brackets
         values = [*names, line.blocks, line.estimate, line.interval, line.verdict]
         table.add_row(*(Text(value) for value in values))

@@ -156,6 +156,7 @@ def _row(planned: Planned, metric: Metric, verdict: str, said: Sequence[str]) ->
     return {
         **planned.cell,
         "environment": planned.environment,
+        "engine": planned.engine,
         "baseline": planned.baseline,
         "metric": metric.name,
         "unit": metric.unit,
@@ -186,7 +187,10 @@ def decide(comparison: Comparison, margin_pct: float, adjust: multiple.Adjustmen
         "blocks": len(pairs),
         "baseline_value": baseline,
         "value": value,
-        "performance_overhead_pct": metric.performance_overhead_pct(baseline, value),
+        # of what can't be compared there is no overhead, by whatever formula
+        "performance_overhead_pct": None
+        if found is None
+        else metric.performance_overhead_pct(baseline, value),
         "estimate_pct": None if found is None else found.pct,
         "ci_low_pct": low,
         "ci_high_pct": high,

@@ -18,7 +18,9 @@ from tare.stats.table import CELL_COLUMNS, COLUMNS, text
 
 # (cell, environment)
 Key = tuple[str, str]
-_NEEDED = [*CELL_COLUMNS, "environment", "baseline", "repetition", "status", "reason", "remedy", "spec_hash"]
+_NEEDED = [
+    *CELL_COLUMNS, "environment", "engine", "baseline", "repetition", "status", "reason", "remedy", "spec_hash",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class Planned:
 
     Attributes:
         cell: the columns that say which cell it is.
+        engine: what the environment is run by.
         baseline: name of the environment that it is compared with; itself where it is compared with none.
         repetitions: the repetitions in which it is to be measured.
         usable: False where nothing of it can be measured here.
@@ -37,6 +40,7 @@ class Planned:
 
     cell: Mapping[str, Any]
     environment: str
+    engine: str
     baseline: str
     repetitions: tuple[int, ...]
     usable: bool
@@ -97,6 +101,7 @@ def _planned(environment: str, rows: pd.DataFrame) -> Planned:
     return Planned(
         cell={n: int(first[n]) if COLUMNS[n] == "Int64" else text(first[n]) for n in CELL_COLUMNS},
         environment=environment,
+        engine=text(first["engine"]),
         baseline=text(first["baseline"]),
         repetitions=tuple(int(r) for r in (good if len(good) else rows)["repetition"]),
         usable=len(good) > 0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pandas as pd
 
 from tare.plan.errors import StudyError
 
+_ANEW = "move it away, and `snakemake --cores all` makes it anew"
+_NEVER_EMPTY = ("cell", "environment", "engine", "baseline", "metric", "verdict")
 # Column and type, in order.
 COLUMNS: dict[str, str] = {
     "cell": "string",
@@ -22,6 +25,7 @@ COLUMNS: dict[str, str] = {
     "gpus_per_learner": "Int64",
     "settings": "string",
     "environment": "string",
+    "engine": "string",
     "baseline": "string",
     "metric": "string",
     "unit": "string",
@@ -56,15 +60,38 @@ def read(path: Path) -> pd.DataFrame:
     """overhead.csv as a frame with the columns and types of `COLUMNS`; empty text stays empty text.
 
     Raises:
-        StudyError: a column is missing.
+        StudyError: a column is missing, or a value is none that Tare writes.
     """
-    found = pd.read_csv(path, dtype="string", keep_default_na=False)
+    try:
+        found = pd.read_csv(path, dtype="string", keep_default_na=False)
+    except ValueError as error:  # of pandas and of the encoding
+        words = " ".join(str(error).split()).rstrip(".")
+        raise StudyError(f"{path} can't be read ({words}); {_ANEW}.") from error
     missing = [name for name in COLUMNS if name not in found.columns]
     if missing:
-        raise StudyError(
-            f"{path} has no column {missing[0]!r}, as in older versions; `snakemake --cores all` makes it anew."
-        )
+        raise StudyError(f"{path} has no column {missing[0]!r}, as in older versions; {_ANEW}.")
     for name, kind in COLUMNS.items():
         if kind != "string":
-            found[name] = pd.to_numeric(found[name].mask(found[name] == "")).astype(kind)
+            found[name] = _numbers(path, found[name], kind)
+    twice = found[found.duplicated(["cell", "environment"])]
+    if len(twice):
+        where = f"cell {twice['cell'].iloc[0]}, environment {twice['environment'].iloc[0]}"
+        raise StudyError(f"{path} has two rows of {where}; {_ANEW}.")
+    for name in _NEVER_EMPTY:
+        if (found[name] == "").any():
+            raise StudyError(f"{path} has a row without {name}; {_ANEW}.")
     return found[list(COLUMNS)].astype(COLUMNS)
+
+
+def _numbers(path: Path, column: pd.Series, kind: str) -> pd.Series:
+    """A column of text as numbers; empty text is none."""
+    try:
+        numbers = pd.to_numeric(column.mask(column == ""))
+    except ValueError as error:
+        raise StudyError(f"{path} has a {column.name} that is no number; {_ANEW}.") from error
+    told = numbers.dropna()
+    if not told.map(math.isfinite).all():
+        raise StudyError(f"{path} has a {column.name} that is not finite; {_ANEW}.")
+    if kind == "Int64" and not told.map(lambda value: float(value).is_integer()).all():
+        raise StudyError(f"{path} has a {column.name} that is no whole number; {_ANEW}.")
+    return numbers.astype(kind)

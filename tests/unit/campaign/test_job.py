@@ -8,6 +8,7 @@ import pytest
 
 from tare.campaign.job import Place, TerminalProgress
 from tare.campaign.script import running
+from tare.measure.block import Interrupted
 from tare.plan.errors import StudyError
 
 
@@ -45,6 +46,24 @@ def test_an_error_is_one_sentence_and_its_details_are_in_the_log(tmp_path, capsy
     assert ended.value.code == 1
     assert capsys.readouterr().err == "Tare: The study x can't be read.\n"
     assert "Traceback" in log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("again", "said"),
+    [
+        (False, "What was measured is on disk; the next run goes on from there."),
+        (
+            True,
+            "Blocks that were to be measured again and were not yet keep their earlier records; ask for them",
+        ),
+    ],
+)
+@pytest.mark.parametrize("stop", [Interrupted("Ctrl-C stopped it."), KeyboardInterrupt()])
+def test_after_an_interruption_it_says_whether_the_next_run_goes_on(tmp_path, capsys, again, said, stop):
+    with pytest.raises(SystemExit) as ended, running(str(tmp_path / "rule.log"), again=again):
+        raise stop
+    assert ended.value.code == 130
+    assert said in capsys.readouterr().err
 
 
 def test_an_error_with_nowhere_to_say_it_still_ends_with_its_status(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 
 import pytest
 
@@ -157,6 +158,39 @@ def test_summary_prints_the_overheads_and_where_the_report_is(run, project, fail
     assert "docker" in out
     assert out.splitlines()[-1] == "Report: results/small/report.html"
     assert ("Failed: lenet-torch, repetition 1" in out) == failed
+
+
+def test_summary_names_the_study_and_tells_what_is_newer_than_the_table(run, project):
+    campaign = project.begin()
+    project.measure(campaign.to_measure)
+    records, plan = measured_study()
+    frame = overhead(records, plan, metric="throughput_images_per_sec", margin_pct=2.0)
+    path = project.study_dir / "overhead.csv"
+    frame.to_csv(path, index=False)
+    assert run("summary", "small")[1].splitlines()[:2] == [
+        "Study small",
+        "Overhead against bare in throughput, %: positive = slower; 95 % t interval over n blocks.",
+    ]
+    made_s = path.stat().st_mtime
+    for place, seconds in ((0, -9), (1, 9), (2, 9)):
+        record = campaign.to_measure[place].paths[0]
+        os.utime(record, (made_s + seconds, made_s + seconds))
+    said = "2 records were written after this table was made; `snakemake --cores all` makes it anew."
+    assert run("summary", "small")[1].splitlines()[1] == said
+    frame[frame["environment"] == "bare"].to_csv(path, index=False)
+    os.utime(path, (made_s + 99, made_s + 99))
+    assert run("summary", "small")[1].splitlines()[1] == (
+        "This table has other rows than the study has cells and environments now; "
+        "`snakemake --cores all` makes it anew."
+    )
+
+
+def test_the_last_study_and_another_contradict_each_other(project, capsys):
+    for more in (["small"], ["--results", "elsewhere"]):
+        with pytest.raises(SystemExit) as ended:
+            main(["summary", "--last", *more])
+        assert ended.value.code == 2
+        assert "--last says which study and results" in capsys.readouterr().err
 
 
 def test_results_elsewhere(run, project):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -185,6 +186,29 @@ def test_letters_for_numbers_say_what_to_do(tmp_path):
     table.write(path, begin(study(repetitions=1)))
     path.write_text(path.read_text().replace(",64,", ",many,"))
     with pytest.raises(StudyError, match=r"can't be read \(.*\); delete it to plan the study anew\.$"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "sentence"),
+    [
+        ("cell", "", "has a row without cell"),
+        ("engine", "", "has a row without engine"),
+        ("spec_hash", "", "has a row without spec_hash"),
+        ("batch_size", "", "has a row without batch_size"),
+        ("repetition", "", "has a row without repetition"),
+        ("slot", "", "has a row without slot"),
+        ("status", "done", "has the status 'done', which is none"),
+        ("repetition", "2", "has cell lenet-torch, environment (bare|docker), repetition 2 twice"),
+    ],
+)
+def test_a_row_that_can_not_be(tmp_path, column, value, sentence):
+    path = tmp_path / "plan.csv"
+    table.write(path, begin(study(repetitions=2)))
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    rows.loc[0, column] = value
+    rows.to_csv(path, index=False)
+    with pytest.raises(StudyError, match=rf"^{path} {sentence}; delete it to plan the study anew\.$"):
         read(path)
 
 

@@ -157,6 +157,7 @@ def look(config: Mapping[str, Any], root: Path, *, apptainer_asked: bool) -> Cam
     """
     options = call_options.parse(config, root)
     study = load(options.study_file)
+    _check_names_apart(study, options.study_file, root)
     plan_file = options.results / study.name / "plan.csv"
     if not plan_file.exists():
         campaign = _begin(options, study, apptainer_asked)
@@ -266,6 +267,16 @@ def _missing_now(campaign: Campaign, apptainer_asked: bool) -> dict[str, Refusal
 
 def _gpu_of(cell: str) -> str:
     return f"the GPU of {cell}"
+
+
+def _check_names_apart(study: Study, file: Path, root: Path) -> None:
+    """Refuse a study under the name of another one: both would have one folder of results."""
+    named = root / "config" / "studies" / f"{study.name}.yaml"
+    if named.exists() and not named.samefile(file):
+        raise StudyError(
+            f"{file} is named {study.name!r}, as {named} is, and both would have the same results; "
+            "give it another `name:`."
+        )
 
 
 def _settle_threads(study: Study, study_file: Path) -> tuple[Study, dict[str, Refusal], tuple[str, ...]]:

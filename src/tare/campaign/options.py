@@ -66,12 +66,16 @@ def parse(config: Mapping[str, Any], root: Path) -> Options:
     for key in config:
         if key not in KEYS:
             raise StudyError(f"--config {key}: unknown key{nearest(str(key), KEYS)}")
+    results = Path(_text(config, "results")).expanduser()
+    there = next((path for path in (results, *results.parents) if path.exists()), None)
+    if there is not None and not there.is_dir():
+        raise StudyError(f"--config results={results}: {there} is no folder; name one, or leave the key out.")
     lock = _text(config, "lock")
     if lock not in ("wait", "stop"):
         raise StudyError(f"--config lock={lock}: must be `wait` or `stop`.")
     return Options(
         study_file=study_file(_text(config, "study"), root),
-        results=Path(_text(config, "results")).expanduser(),
+        results=results,
         only=_list(config, "only"),
         redo=_flag(config, "redo"),
         retry_failed=_flag(config, "retry_failed"),

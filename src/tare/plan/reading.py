@@ -1,6 +1,7 @@
-"""YAML as a study is written in it: YAML 1.1 as PyYAML has it, without two of its traps.
+"""YAML as a study is written in it: YAML 1.1 as PyYAML has it, without three of its traps.
 
-A key that is there twice is an error (PyYAML silently takes the last one), and 1e3 is a number (not text).
+A key that is there twice is an error (PyYAML silently takes the last one), 1e3 is a number (not text), and 010 and 1:30
+are text (not 8 and 90), which no key wants.
 """
 
 from __future__ import annotations
@@ -29,8 +30,18 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
+_INT, _FLOAT = "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag not in (_INT, _FLOAT)]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver(_INT, re.compile(r"^[-+]?(0|[1-9][0-9_]*)$"), list("-+0123456789"))
 _Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
+    _FLOAT,
+    re.compile(
+        r"^[-+]?([0-9]+\.[0-9]*([eE][-+]?[0-9]+)?|\.[0-9]+([eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+|\.inf)$|^\.nan$"
+    ),
+    list("-+.0123456789"),
 )
 
 

@@ -78,8 +78,8 @@ class Docker:
         if host and not host.startswith("unix://"):
             return Availability(
                 False,
-                f"DOCKER_HOST names another machine ({host}), and a comparison needs both sides on this one",
-                "Unset DOCKER_HOST, or run Tare on that machine.",
+                f"DOCKER_HOST is no socket of this machine ({host}), and a comparison needs both sides on this one",
+                "Unset DOCKER_HOST, write it as unix:// and a path, or run Tare on that machine.",
             )
         try:
             with closing(self._client(PROBE_TIMEOUT_S)) as client:

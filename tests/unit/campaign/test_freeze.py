@@ -87,7 +87,8 @@ def test_the_lock_lasts_until_it_is_given_back(project):
 
 
 def test_results_that_cannot_be_written_say_so(project):
-    (project.root / "results").write_text("a file")
+    (project.root / "results").mkdir()
+    (project.root / "results" / "small").write_text("a file")
     with pytest.raises(
         StudyError, match=r"results.*: (Not a directory|File exists); results can't be written\.$"
     ):

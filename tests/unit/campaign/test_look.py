@@ -294,6 +294,17 @@ def test_the_reason_of_another_engine_is_not_kept(project):
     assert environments(project.look())["engine"] == "measure"
 
 
+def test_a_study_under_the_name_of_another(project):
+    own = project.root / "config" / "studies" / "small.yaml"
+    other = project.root / "mine.yaml"
+    other.write_text("name: small\n" + own.read_text())
+    with pytest.raises(
+        StudyError, match=r"mine.yaml is named 'small', as .*small.yaml is, and both would have the"
+    ):
+        project.look(study=str(other))
+    assert project.look(study=str(own)).study.name == "small"  # by its path, the same
+
+
 def test_another_engine_under_the_same_name_makes_its_records_stale(project):
     project.write(environments=["bare", {"name": "engine", "engine": "docker"}])
     project.all_measured()

@@ -34,6 +34,15 @@ def test_everything_said(root):
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("results", ["file", "file/deeper/still"])
+def test_results_in_what_is_no_folder(root, results):
+    (root / "file").write_text("")
+    with pytest.raises(
+        StudyError, match=rf"^--config results={results}: file is no folder; name one, or leave"
+    ):
+        parse({"results": results}, root)
+
+
 def test_every_key_is_documented_and_every_default_is_one():
     assert set(DEFAULTS) <= set(KEYS)
     assert set(KEYS) == {"study", "results", "only", "redo", "retry_failed", "add", "lock"}

@@ -400,8 +400,8 @@ TEXTS = {
         "digits) for integer "
         "string conversion); put it in quotes if it is text.",
     ),
-    "number of 5,000 hexadecimal digits": (
-        GOOD + f"seed: 0x{'f' * 5000}\n",
+    "number of 80 digits": (
+        GOOD + f"seed: {'9' * 80}\n",
         "FILE: seed: must be below 2147483648, not a number of more than 60 digits.",
     ),
     "very deep": (

@@ -8,6 +8,7 @@ import pytest
 
 from tare import platforms
 from tare.plan import study as study_module
+from tare.plan.errors import StudyError
 from tare.plan.study import Study, load, parse
 from tests.unit.studies import content, matrix, study, write
 
@@ -41,12 +42,28 @@ def test_one_value_is_a_list_of_one():
 
 def test_numbers_as_people_write_them(tmp_path):
     path = tmp_path / "mine.yaml"
-    for text, value in {"1e3": 1000.0, "1.5e+2": 150.0, "900": 900.0, "2E2": 200.0, "0.5": 0.5}.items():
+    written = {
+        "1e3": 1000.0, "1.5e+2": 150.0, "1.5e-3": 0.0015, "900": 900.0, "1_000": 1000.0, "2E2": 200.0, "0.5": 0.5,
+        ".5": 0.5, "1.": 1.0,
+    }  # fmt: skip
+    for text, value in written.items():
         path.write_text(
             f"matrix: {{model: lenet, framework: torch}}\nenvironments: [bare]\ntime_budget_s: {text}\n",
             encoding="utf-8",
         )
         assert load(path).time_budget_s == value
+
+
+@pytest.mark.parametrize("text", ["0900", "15:00", "0x3e8", "0o17", "1:30.5"])
+def test_numbers_that_people_do_not_write(tmp_path, text):
+    """YAML 1.1 would take 0900 as text, 0700 as 448 and 15:00 as 900."""
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        f"matrix: {{model: lenet, framework: torch}}\nenvironments: [bare]\nrepetitions: {text}\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(StudyError, match=rf"repetitions: must be .*, not '{text}'"):
+        load(path)
 
 
 def test_merged_keys_are_not_keys_that_are_there_twice(tmp_path):

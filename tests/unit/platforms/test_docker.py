@@ -193,7 +193,7 @@ def test_a_daemon_on_another_machine_is_refused(monkeypatch):
     monkeypatch.setenv("DOCKER_HOST", "tcp://build.example:2375")
     found = Docker().probe()
     assert not found.usable
-    assert "DOCKER_HOST names another machine (tcp://build.example:2375)" in found.reason
+    assert "DOCKER_HOST is no socket of this machine (tcp://build.example:2375)" in found.reason
 
 
 def test_no_daemon_is_said_in_a_sentence(monkeypatch, tmp_path):

@@ -69,7 +69,10 @@ def parse(config: Mapping[str, Any], root: Path) -> Options:
     results = Path(_text(config, "results")).expanduser()
     there = next((path for path in (results, *results.parents) if path.exists()), None)
     if there is not None and not there.is_dir():
-        raise StudyError(f"--config results={results}: {there} is no folder; name one, or leave the key out.")
+        raise StudyError(
+            f"{there} is no folder, so results can't be written there; move it away, or name a folder with "
+            "--config results=FOLDER."
+        )
     lock = _text(config, "lock")
     if lock not in ("wait", "stop"):
         raise StudyError(f"--config lock={lock}: must be `wait` or `stop`.")

@@ -60,7 +60,7 @@ from tare.platforms import EngineError
 from tare.records.schema import Record, Turn
 from tare.records.store import BadRecord
 from tare.stats.intervals import Estimate, estimate
-from tare.stats.lists import Independent
+from tare.stats.lists import Independent, Side
 from tare.stats.metrics import THROUGHPUT
 from tare.stats.pairs import Pair, log_time_ratio, measured_together
 
@@ -281,7 +281,7 @@ def report(folder: Path, environments: Sequence[str]) -> str:
                     shown(_estimate(one.lengths[USUAL])),
                     shown(_estimate(one.sequential)),
                     shown(
-                        Independent(tuple(one.sequential), tuple(one.lengths[USUAL]), THROUGHPUT, 0.95)
+                        Independent(Side.of(one.sequential), Side.of(one.lengths[USUAL]), THROUGHPUT, 0.95)
                         if one.sequential and one.lengths[USUAL]
                         else None
                     ),

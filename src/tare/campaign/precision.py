@@ -43,6 +43,11 @@ def file_of(study_dir: Path, blocks: int) -> Path:
     return study_dir / "precision" / f"{blocks}.json"
 
 
+def looked_at(study_dir: Path) -> bool:
+    """Whether a study was ever measured until its intervals were narrow enough."""
+    return any(study_dir.glob("precision/*.json"))
+
+
 def judge(study: Study, study_dir: Path, plan: pd.DataFrame, states: Sequence[BlockState]) -> Look | None:
     """Look at what is measured; None where the study wishes no precision. Changes nothing.
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tare.campaign import freeze
+from tare.campaign import freeze, precision
 from tare.campaign.state import all_records
 from tare.plan.errors import StudyError
 from tare.records import store
@@ -26,9 +26,9 @@ def read(study_dir: Path) -> tuple[known.SelfCheck, list[Record]]:
         BadRecord: a record is damaged, or lies at another's place.
     """
     study, plan = freeze.read(study_dir)
-    records = all_records(study_dir)
+    records, looked_at = all_records(study_dir), precision.looked_at(study_dir)
     day = max((record.started_at[:10] for record in records), default="")
-    return known.SelfCheck(known.answers(records, plan, study), day), records
+    return known.SelfCheck(known.answers(records, plan, study, looked_at=looked_at), day), records
 
 
 def last(results: Path, machine: Mapping[str, Any]) -> known.SelfCheck | None:

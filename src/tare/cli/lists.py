@@ -7,7 +7,7 @@ from argparse import Namespace
 from dataclasses import asdict
 
 from tare.cli import numbers
-from tare.plan.errors import StudyError
+from tare.plan.errors import StudyError, shown
 from tare.report import wording
 from tare.stats.lists import ListOverhead, overhead_of_values
 
@@ -24,6 +24,7 @@ def overhead(arguments: Namespace) -> int:
         numbers.read(path, arguments.column, arguments.pair)
         for path in (arguments.baseline, arguments.platform)
     )
+    _check_columns(base, own, arguments.metric)
     values, notes = _paired(base, own)
     try:
         found = overhead_of_values(
@@ -41,6 +42,27 @@ def overhead(arguments: Namespace) -> int:
         print(f"Overhead of {_named(own)} against {_named(base)} in {found.metric}; positive = slower.")
         _print(arguments, found, notes)
     return 0
+
+
+def _check_columns(base: numbers.Numbers, own: numbers.Numbers, metric: str) -> None:
+    """Refuse columns that by their names hold different things, or something else than what was asked for.
+
+    Raises:
+        StudyError: so they do.
+    """
+    names = [one.column or "" for one in (base, own)]
+    kinds = [numbers.kind_of(name) for name in names]
+    for one, name, kind in zip((base, own), names, kinds, strict=True):
+        if kind and kind != metric:
+            raise StudyError(
+                f"{one.path} has its values in the column {shown(name)}, which sounds like a {kind}, not a {metric}; "
+                f"say --metric {kind}, or rename the column."
+            )
+    if all(kinds) and names[0].casefold() != names[1].casefold():
+        raise StudyError(
+            f"{base.path} has its values in the column {shown(names[0])} and {own.path} in {shown(names[1])}; "
+            "if both are the same measure in the same unit, give them one name."
+        )
 
 
 def _named(one: numbers.Numbers) -> str:
@@ -85,11 +107,5 @@ def _print(arguments: Namespace, found: ListOverhead, notes: list[str]) -> None:
         f"from the means {wording.quantity(found.baseline_value)} and {wording.quantity(found.value)}"
     )
     print(f"Verdict: {found.verdict} (margin {arguments.margin_pct:g} %)")
-    if not found.paired:
-        notes = [
-            *notes,
-            "the two lists are taken for independent runs: whatever changed between measuring the one and the other, "
-            "such as the machine's speed, is in the result",
-        ]
     for note in notes:
         print(wording.sentence(f"Note: {note}"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,22 @@ PAIR_COLUMNS = ("pair", "block")
 _BEGINS_NUMBER = frozenset("0123456789+-.")
 # How people and programs write that there is no value: as a first line a missing run, and no header.
 _NO_VALUE = frozenset(("na", "n/a", "none", "null", "nil", "failed", "error", "timeout", "missing"))
+
+# Programs write whole numbers so where a column has gaps.
+_PLAIN_ZEROS = re.compile(r"(?<=\d)\.0+$")
+# What column names of logs and tools say they hold.
+_THROUGHPUT = re.compile(
+    r"throughput|(_per_|/)s(ec(ond)?)?s?$|(^|_)(ips|fps)(_|$)|(images|items|samples|tokens|steps|batches)_s(ec)?$"
+)
+_TIME = re.compile(
+    r"(^|_)(time|times|duration|latency|elapsed|seconds?|secs?|ms|us|ns|s)(_|$)|runtime|walltime"
+)
+
+
+def kind_of(column: str | None) -> str:
+    """`throughput` or `time`, where a column's name says so; else empty."""
+    name = re.sub(r"[\s\-.()\[\]]+", "_", (column or "").casefold()).strip("_")
+    return "throughput" if _THROUGHPUT.search(name) else "time" if _TIME.search(name) else ""
 
 
 @dataclass(frozen=True)
@@ -67,6 +84,7 @@ def read(path: Path, column: str | None = None, pair: str | None = None) -> Numb
         values.append(_value(path, line, fields[place]))
         if pair_place is not None:
             name = fields[pair_place].strip()
+            name = _PLAIN_ZEROS.sub("", name)
             if not name or name in pairs:
                 what = "names no pair" if not name else f"names the pair {shown(name)} a second time"
                 raise StudyError(f"{path}, line {line}: {what}; give each line a pair of its own.")

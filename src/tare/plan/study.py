@@ -28,6 +28,8 @@ DATA_SETS = ("digits",)
 MOST_RUNS = 1_000_000
 # A BCa interval of fewer blocks is too narrow.
 FEWEST_FOR_BCA = 20
+# No width of an interval of fewer blocks is judged: their spread says too little.
+FEWEST_FOR_PRECISION = 5
 # How far a cell goes on where a study wishes a precision and names no end.
 _MOST_REPETITIONS = 30
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
@@ -274,7 +276,7 @@ class Study(Model):
     )
     precision_pct: float | None = Field(
         default=None,
-        gt=0,
+        ge=0.01,
         lt=100,
         description="The half-width, in points, that each interval is to have at most: cells that are not there after "
         "`repetitions` blocks get further ones. Intervals are then made a little wider, as stopping needs it.",
@@ -331,7 +333,8 @@ class Study(Model):
     )
     interval: Literal["t", "bca"] = Field(
         default="t",
-        description="`t`: the t interval over blocks; `bca`: a bootstrap over blocks (BCa), of 20 or more only.",
+        description="`t`: the t interval over blocks; `bca`: a bootstrap over blocks (BCa), of 20 or more "
+        "and with `adjust: none` only.",
     )
     timeout_s: Seconds = Field(
         default=600, description="A worker that gives no answer for so long is killed, its run failed."
@@ -404,6 +407,11 @@ class Study(Model):
                 "max_repetitions says how far a cell may go on until it is precise enough; add `precision_pct`, "
                 "or take it out"
             )
+        if self.max_repetitions < FEWEST_FOR_PRECISION:
+            raise ValueError(
+                f"max_repetitions is {self.max_repetitions}, and no interval of fewer than {FEWEST_FOR_PRECISION} "
+                "blocks is judged; raise it, or take `precision_pct` out"
+            )
         if self.max_repetitions < self.repetitions:
             raise ValueError(
                 f"max_repetitions {self.max_repetitions} is below repetitions {self.repetitions}; "
@@ -433,6 +441,11 @@ class Study(Model):
             raise ValueError(
                 "`interval: bca` can't make up for stopping by the width, as `precision_pct` does; "
                 "take one of the two out"
+            )
+        if self.interval == "bca" and self.adjust == "holm":
+            raise ValueError(
+                "`interval: bca` is too narrow at the high levels that `adjust: holm` asks for; "
+                "write `adjust: none`, or `interval: t`"
             )
         return self
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pandas as pd
 
+from tare.plan.study import FEWEST_FOR_PRECISION
 from tare.report import wording
 from tare.stats import verdicts
-from tare.stats.precision import LEAST_BLOCKS, STRETCH, Reached, reached
+from tare.stats.precision import STRETCH, Reached, reached
 
 
 def _wished(study: Mapping[str, Any]) -> float | None:
@@ -71,7 +72,7 @@ def protocol(study: Mapping[str, Any]) -> list[str]:
     until = f" and at most {most}" if most else ""
     return [
         f"Each cell was measured in at least {first} blocks{until}, and went on until its intervals, from "
-        f"{LEAST_BLOCKS} blocks on, were at most ±{wished:g} points wide. Stopping when an interval is narrow makes "
-        "intervals too narrow; to make up for it, deviations of blocks from their mean were multiplied by "
+        f"{FEWEST_FOR_PRECISION} blocks on, were at most ±{wished:g} points wide. Stopping when an interval is "
+        "narrow makes intervals too narrow; to make up for it, deviations of blocks from their mean were multiplied by "
         f"1 + {STRETCH:g} / blocks before the interval was made."
     ]

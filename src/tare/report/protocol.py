@@ -161,7 +161,7 @@ def verdict_meanings(study: Mapping[str, Any], intervals: Intervals) -> list[tup
         (verdicts.EQUIVALENT, f"{equivalence}: a difference, if there is one, is too small to matter."),
         (
             verdicts.INCONCLUSIVE,
-            "None of these. The note says how many blocks would be needed if mean and spread stayed as they are.",
+            "None of these. The note says how many blocks a new study would need should mean and spread stay.",
         ),
         (verdicts.NOT_COMPARABLE, "Something differs that is not the environment; no estimate is made."),
         (verdicts.NOT_MEASURED, "The environment can't be used here; the note says why and what helps."),

@@ -18,7 +18,9 @@ def is_number(value: Any) -> bool:
     return value is not None and not pd.isna(value)
 
 
-_MOST_DECIMALS = 4
+_MOST_DECIMALS = 6
+# What is nearer to 0 is rounding of the arithmetic itself.
+_NOTHING = 1e-9
 
 
 def decimals(*values: float) -> int:
@@ -28,7 +30,9 @@ def decimals(*values: float) -> int:
     """
     largest = max((abs(value) for value in values), default=0.0)
     places = 2 if largest < 10 else 1 if largest < 100 else 0
-    while places < _MOST_DECIMALS and any(value and not round(value, places) for value in values):
+    while places < _MOST_DECIMALS and any(
+        abs(value) > _NOTHING and not round(value, places) for value in values
+    ):
         places += 1
     return places
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from scipy.stats import bootstrap
 
 from tare.plan.study import FEWEST_FOR_BCA
-from tare.stats.intervals import Estimate
+from tare.stats.intervals import Estimate, spread
 from tare.stats.metrics import Metric
 
 # Enough that a bound at 99.9 % still has twenty resamples beyond it.
@@ -42,11 +42,9 @@ class BcaEstimate(Estimate):
         return bootstrap((self.ratios,), np.mean, n_resamples=RESAMPLES, method="BCa", rng=_SEED)
 
     def log_interval(self, level: float) -> tuple[float, float] | None:
-        """The interval of the mean log ratio; None with too few blocks."""
-        if self.blocks < FEWEST_FOR_BCA:
+        """The interval of the mean log ratio; None with too few blocks, or where they tell of no spread."""
+        if self.blocks < FEWEST_FOR_BCA or self.sd is None:
             return None
-        if not self.sd:
-            return self.mean, self.mean  # nothing to resample
         found = bootstrap(
             (self.ratios,),
             np.mean,
@@ -72,11 +70,11 @@ class BcaEstimate(Estimate):
 
     def _p(self, beyond: Callable[[float], float]) -> float:
         """The error rate at which `beyond` (how far the bound is beyond the value) changes its sign."""
-        if self.blocks < FEWEST_FOR_BCA:
+        if self.blocks < FEWEST_FOR_BCA or self.sd is None:
             return 1.0
         least, most = 1 / RESAMPLES, 0.4999
         if beyond(least) > 0:
-            return 0.0 if not self.sd else least
+            return least
         if beyond(most) <= 0:
             return 1.0
         return float(brentq(beyond, least, most, xtol=1e-6))
@@ -90,7 +88,11 @@ def bca_estimate(log_time_ratios: Sequence[float], metric: Metric, level: float 
     """
     if not log_time_ratios:
         raise ValueError("an estimate needs at least one block")
-    sd = stdev(log_time_ratios) if len(log_time_ratios) > 1 else None
     return BcaEstimate(
-        fmean(log_time_ratios), sd, len(log_time_ratios), metric, level, ratios=tuple(log_time_ratios)
+        fmean(log_time_ratios),
+        spread(log_time_ratios),
+        len(log_time_ratios),
+        metric,
+        level,
+        ratios=tuple(log_time_ratios),
     )

@@ -1,8 +1,8 @@
-"""Whether the overhead of a comparison depends on when it was measured: drift, and order.
+"""Whether the overhead of a comparison depends on when it was measured: drift, order, and blocks like their neighbours.
 
 Pairing takes away what both runs of a block have in common. What hits one of the two alone stays in the estimate: a
-platform that becomes slower from block to block, a turn that is longer when it is the first of a round. Here that is
-looked for and said; no estimate is changed by it.
+platform that becomes slower from block to block, a turn that is longer when it is the first of a round, a state of the
+machine that lasts for some blocks and hits one of the two. Here that is looked for and said; no estimate is changed.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import fmean, median, stdev
 
-from scipy.stats import linregress, ttest_1samp, ttest_ind
+from scipy.stats import linregress, pearsonr, ttest_1samp, ttest_ind
 
 from tare.records.schema import Record
 from tare.stats.metrics import Metric
@@ -55,10 +55,14 @@ def notes(pairs: Sequence[Pair], metric: Metric) -> list[str]:
     ratios = [ratio for pair in pairs if (ratio := log_time_ratio(pair)) is not None]
     if len(ratios) < LEAST_BLOCKS or len(ratios) < len(pairs):
         return []
+    # ISO 8601 in UTC sorts as text
+    order = sorted(range(len(pairs)), key=lambda n: (pairs[n].baseline.started_at, n))
+    in_time = [ratios[n] for n in order]
     looks = [
         look
         for look in (
-            _over_campaign(pairs, ratios),
+            _over_campaign(in_time),
+            _among_neighbours(in_time),
             _within_blocks(pairs),
             _by_slot(pairs, ratios),
             _by_position(pairs),
@@ -86,15 +90,32 @@ def _higher(points: float) -> str:
     return f"the overhead is about {abs(points):.2g} points {'higher' if points > 0 else 'lower'}"
 
 
-def _over_campaign(pairs: Sequence[Pair], ratios: Sequence[float]) -> Look:
+def _over_campaign(ratios: Sequence[float]) -> Look:
     """A slope over the blocks in the order in which they were measured."""
-    # ISO 8601 in UTC sorts as text
-    order = sorted(range(len(pairs)), key=lambda n: (pairs[n].baseline.started_at, n))
-    line = linregress(range(len(order)), [ratios[n] for n in order])
+    line = linregress(range(len(ratios)), ratios)
     return Look(
         float(line.slope),
         float(line.pvalue),
-        lambda points: f"drift: {_rose(points)} a block over {len(order)} blocks",
+        lambda points: f"drift: {_rose(points)} a block over {len(ratios)} blocks",
+    )
+
+
+def _among_neighbours(ratios: Sequence[float]) -> Look | None:
+    """Whether a block resembles the one before it, a slope over all of them apart: then they are not independent."""
+    if _all_the_same(ratios):
+        return None
+    line = linregress(range(len(ratios)), ratios)
+    left = [ratio - line.intercept - line.slope * place for place, ratio in enumerate(ratios)]
+    if _all_the_same(left[1:]) or _all_the_same(left[:-1]):
+        return None
+    found = pearsonr(left[1:], left[:-1], alternative="greater")
+    return Look(
+        stdev(left),  # what is alike: it is told where it is more than rounding
+        float(found.pvalue),
+        lambda points: (
+            f"order: blocks resemble the ones before them (correlation {found.statistic:.2f}), so that the interval "
+            "is too narrow"
+        ),
     )
 
 

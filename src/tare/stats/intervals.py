@@ -12,6 +12,20 @@ from scipy.stats import t as student
 
 from tare.stats.metrics import Metric
 
+# Logarithms that differ by less are the same number but for its rounding.
+_ROUNDING = 1e-12
+
+
+def spread(values: Sequence[float]) -> float | None:
+    """Standard deviation of logarithms (n - 1 in the denominator); None where they tell of no spread.
+
+    That is with fewer than two of them, and where all are the same: measured times never are, so such numbers were
+    rounded, copied or made up, and an interval without width would be a certainty that nobody has.
+    """
+    if len(values) < 2 or max(values) - min(values) < _ROUNDING:
+        return None
+    return stdev(values)
+
 
 def half_width(sd: float, n: int, level: float) -> float:
     """Half the width of the t interval of a mean.
@@ -38,18 +52,30 @@ class Interval(Protocol):
         """The interval of two one-sided tests, percent; None where there is none."""
 
 
+class Resizable(Interval, Protocol):
+    """One that can tell what it would be with more to rest on."""
+
+    @property
+    def blocks(self) -> int:
+        """What it rests on: blocks, or values of a list."""
+
+    def with_blocks(self, blocks: int) -> Interval:
+        """What it would be with that many, should mean and spread stay as they are."""
+
+
 @dataclass(frozen=True)
 class Estimate:
     """Mean log ratio of step times (platform / baseline) over blocks, seen as an overhead in one metric.
 
     Attributes:
         mean: mean of the blocks' log ratios.
-        sd: their standard deviation; None with fewer than 2 blocks, when there is no interval.
+        sd: their standard deviation (`spread`); None where there is no interval.
         blocks: their number.
         metric: what the overhead is expressed in.
         level: confidence level of the interval that is printed; a correction for many comparisons raises it.
         equivalence_level: that of the interval of two one-sided tests; None is the one with the same error rate as
             `level`, 90 % where that is 95 %.
+        stretch: the blocks' deviations from their mean were multiplied by 1 + stretch / blocks; `sd` is that of these.
     """
 
     mean: float
@@ -58,6 +84,7 @@ class Estimate:
     metric: Metric
     level: float = 0.95
     equivalence_level: float | None = None
+    stretch: float = 0.0
 
     @property
     def method(self) -> str:
@@ -70,7 +97,7 @@ class Estimate:
         return self.metric.overhead_pct(self.mean)
 
     def log_interval(self, level: float) -> tuple[float, float] | None:
-        """The interval of the mean log ratio; None below 2 blocks."""
+        """The interval of the mean log ratio; None where blocks tell of no spread."""
         if self.sd is None:
             return None
         half = half_width(self.sd, self.blocks, level)
@@ -85,17 +112,19 @@ class Estimate:
             else (self.metric.overhead_pct(found[0]), self.metric.overhead_pct(found[1]))
         )
 
+    @property
+    def level_of_equivalence(self) -> float:
+        """Confidence level of the interval of two one-sided tests."""
+        return 1 - 2 * (1 - self.level) if self.equivalence_level is None else self.equivalence_level
+
     def equivalence_interval_pct(self) -> tuple[float, float] | None:
-        """The interval of two one-sided tests, at `equivalence_level`."""
-        level = self.equivalence_level
-        return self.interval_pct(1 - 2 * (1 - self.level) if level is None else level)
+        """The interval of two one-sided tests, at `level_of_equivalence`."""
+        return self.interval_pct(self.level_of_equivalence)
 
     def p_above(self, log_ratio: float) -> float:
         """p value of the one-sided test that the true mean is above a value; 1 where there is no interval."""
         if self.sd is None:
             return 1.0
-        if self.sd == 0:
-            return 0.0 if self.mean > log_ratio else 1.0
         return float(
             student.sf((self.mean - log_ratio) / (self.sd / math.sqrt(self.blocks)), self.blocks - 1)
         )
@@ -121,7 +150,10 @@ class Estimate:
 
     def with_blocks(self, blocks: int) -> Estimate:
         """What the t interval would be with that many blocks, should mean and spread stay as they are."""
-        return Estimate(self.mean, self.sd, blocks, self.metric, self.level, self.equivalence_level)
+        sd = self.sd
+        if sd is not None:
+            sd *= (1 + self.stretch / blocks) / (1 + self.stretch / self.blocks)
+        return Estimate(self.mean, sd, blocks, self.metric, self.level, self.equivalence_level, self.stretch)
 
 
 def estimate(log_time_ratios: Sequence[float], metric: Metric, level: float = 0.95) -> Estimate:
@@ -132,5 +164,4 @@ def estimate(log_time_ratios: Sequence[float], metric: Metric, level: float = 0.
     """
     if not log_time_ratios:
         raise ValueError("an estimate needs at least one block")
-    sd = stdev(log_time_ratios) if len(log_time_ratios) > 1 else None
-    return Estimate(fmean(log_time_ratios), sd, len(log_time_ratios), metric, level)
+    return Estimate(fmean(log_time_ratios), spread(log_time_ratios), len(log_time_ratios), metric, level)

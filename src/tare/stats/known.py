@@ -69,13 +69,16 @@ def log_truth(environment: Environment, baseline: Environment) -> float | None:
     return math.log((1 + injected / 100) / (1 + base / 100)) if ours == theirs else None
 
 
-def answers(records: Sequence[Record], plan: pd.DataFrame, study: Study) -> list[Answer]:
+def answers(
+    records: Sequence[Record], plan: pd.DataFrame, study: Study, *, looked_at: bool = False
+) -> list[Answer]:
     """Every comparison of a study whose answer is known, in the order of overhead.csv.
 
     Args:
         records: all runs of the study, whatever became of them.
         plan: plan.csv as a frame.
         study: as it was frozen.
+        looked_at: as in `tare.stats.overhead.of_study`.
 
     Raises:
         ValueError: two records of one run, or a plan without a needed column.
@@ -91,7 +94,7 @@ def answers(records: Sequence[Record], plan: pd.DataFrame, study: Study) -> list
         truth = log_truth(environments[name], environments[one.baseline])
         if truth is not None:
             own, base = runs.get((cell, name), Measured()), runs.get((cell, one.baseline), Measured())
-            until_precise = study.precision_pct is not None
+            until_precise = study.precision_pct is not None or looked_at
             compared = compare(one, own, base, metric, level=LEVEL, until_precise=until_precise)
             differs = "" if is_comparable(compared.comparable) else compared.comparable
             said = "; ".join(part for part in (differs, *compared.notes) if part)
@@ -119,7 +122,11 @@ def _judged(answer: Answer, said: str) -> Answer:
         return replace(answer, problem=f"nothing was estimated: {said or 'no block has both runs'}")
     interval = answer.estimate.interval_pct()
     if interval is None or answer.joint_pct is None:
-        return replace(answer, problem="one block gives no interval")
+        blocks = answer.estimate.blocks
+        problem = "one block gives no interval"
+        if blocks > 1:
+            problem = f"all {blocks} blocks have the very same ratio, which gives no interval"
+        return replace(answer, problem=problem)
     low, high = answer.joint_pct
     if not low <= answer.truth_pct <= high:
         problem = f"the joint interval [{low:.2f}, {high:.2f}] misses the truth {answer.truth_pct:.2f}"

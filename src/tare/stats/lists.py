@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
-import numpy as np
-from scipy.stats import ttest_ind
+from scipy.stats import t as student
 
 from tare.stats import verdicts
-from tare.stats.intervals import Interval, estimate
+from tare.stats.intervals import Estimate, estimate, spread
 from tare.stats.metrics import STEP_TIME, THROUGHPUT, Metric
 
 # What lists of numbers can be: of throughputs more is better, of times less.
 KINDS = {"throughput": THROUGHPUT, "time": STEP_TIME}
+# At higher ones an interval tells of the distribution's far tail, which no list of numbers knows.
+HIGHEST_LEVEL = 0.9999
+# No platform makes training so much slower or faster; another unit does.
+_LARGEST_RATIO = 1e4
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,9 @@ class ListOverhead:
         baseline_value, value: means of the baseline's and of the platform's values, in their own unit.
         performance_overhead_pct: the papers' formula on these two means; positive is slower.
         estimate_pct: from logarithms of ratios; it decides.
-        ci_low_pct, ci_high_pct: its interval at `level`; None with fewer than 2 pairs, or 2 values a side.
+        ci_low_pct, ci_high_pct: its interval at `level`; None with fewer than 2 pairs or 2 values a side, and where
+            numbers have no spread.
+        margin_pct: what the verdict was made with.
         note: what else has to be said.
     """
 
@@ -46,41 +51,73 @@ class ListOverhead:
     ci_low_pct: float | None
     ci_high_pct: float | None
     level: float
+    margin_pct: float
     verdict: str
     note: str
 
 
 @dataclass(frozen=True)
+class Side:
+    """A list of logarithms of times: mean, standard deviation (0 where they tell of none), number."""
+
+    mean: float
+    sd: float
+    values: int
+
+    @classmethod
+    def of(cls, logs: Sequence[float]) -> Side:
+        """Of a list that isn't empty."""
+        return cls(fmean(logs), spread(logs) or 0.0, len(logs))
+
+    @property
+    def variance_of_mean(self) -> float:
+        """Squared standard error."""
+        return self.sd**2 / self.values
+
+
+@dataclass(frozen=True)
 class Independent:
-    """Difference of the mean logs of times of two independent lists, with Welch's t interval.
+    """Difference of the mean logs of times of two independent lists, with Welch's t interval."""
 
-    Attributes:
-        baseline, platform: logs of times.
-    """
-
-    baseline: tuple[float, ...]
-    platform: tuple[float, ...]
+    baseline: Side
+    platform: Side
     metric: Metric
     level: float
 
     @property
+    def blocks(self) -> int:
+        """The values of the shorter list."""
+        return min(self.baseline.values, self.platform.values)
+
+    @property
     def pct(self) -> float:
         """The overhead, percent."""
-        return self.metric.overhead_pct(fmean(self.platform) - fmean(self.baseline))
+        return self.metric.overhead_pct(self.platform.mean - self.baseline.mean)
 
     def interval_pct(self, level: float | None = None) -> tuple[float, float] | None:
-        """The overhead's interval, percent; None with fewer than 2 values in a list."""
-        if min(len(self.baseline), len(self.platform)) < 2:
+        """The overhead's interval, percent; None with fewer than 2 values in a list, or without any spread."""
+        parts = self.baseline.variance_of_mean, self.platform.variance_of_mean
+        if self.blocks < 2 or not sum(parts):
             return None
-        if np.ptp(self.baseline) == np.ptp(self.platform) == 0:
-            return self.pct, self.pct
-        test = ttest_ind(self.platform, self.baseline, equal_var=False)
-        low, high = test.confidence_interval(self.level if level is None else level)
-        return self.metric.overhead_pct(float(low)), self.metric.overhead_pct(float(high))
+        # Welch (1947) and Satterthwaite; scipy makes this interval of values alone, not of means and spreads
+        freedom = sum(parts) ** 2 / (
+            parts[0] ** 2 / (self.baseline.values - 1) + parts[1] ** 2 / (self.platform.values - 1)
+        )
+        quantile = float(student.ppf(0.5 + (self.level if level is None else level) / 2, freedom))
+        half, middle = quantile * math.sqrt(sum(parts)), self.platform.mean - self.baseline.mean
+        return self.metric.overhead_pct(middle - half), self.metric.overhead_pct(middle + half)
 
     def equivalence_interval_pct(self) -> tuple[float, float] | None:
         """The interval of two one-sided tests at the same error rate."""
         return self.interval_pct(1 - 2 * (1 - self.level))
+
+    def with_blocks(self, blocks: int) -> Independent:
+        """What it would be with that many values in each list, should means and spreads stay as they are."""
+        return replace(
+            self,
+            baseline=replace(self.baseline, values=blocks),
+            platform=replace(self.platform, values=blocks),
+        )
 
 
 def overhead_of_values(
@@ -101,16 +138,16 @@ def overhead_of_values(
             other. Otherwise the lists are taken for independent runs, and whatever changed between the two is in the
             result.
         margin_pct: overheads within this do not matter.
-        level: confidence level of the interval, above 0.5 and below 1.
+        level: confidence level of the interval, above 0.5 and at most 0.9999.
 
     Raises:
         ValueError: a value that is not a positive finite number, an empty list, lists of different length although
-            paired, an unknown metric, a margin or level out of range.
+            paired, lists in different units, an unknown metric, a margin or level out of range.
     """
     if metric not in KINDS:
         raise ValueError(f"metric {metric!r} is not known; choose throughput or time.")
-    if not 0.5 < level < 1:
-        raise ValueError(f"level is {level}; choose one above 0.5 and below 1, such as 0.95.")
+    if not 0.5 < level <= HIGHEST_LEVEL:
+        raise ValueError(f"level is {level}; choose one above 0.5 and at most {HIGHEST_LEVEL}, such as 0.95.")
     verdicts.check_margin(margin_pct)
     for name, values in (("baseline", baseline), ("platform", platform)):
         if not len(values):
@@ -127,19 +164,18 @@ def overhead_of_values(
     base_logs, own_logs = (
         tuple(sign * math.log(value) for value in values) for values in (baseline, platform)
     )
+    if abs(fmean(own_logs) - fmean(base_logs)) > math.log(_LARGEST_RATIO):
+        raise ValueError(
+            f"the values of one list are over {_LARGEST_RATIO:,.0f} times as large as those of the other; "
+            "give both in the same unit."
+        )
     means = fmean(baseline), fmean(platform)
-    found: Interval
-    note = ""
+    found: Estimate | Independent
     if paired:
-        found = mean = estimate([b - a for a, b in zip(base_logs, own_logs, strict=True)], kind, level)
-        if verdicts.verdict(found, margin_pct) == verdicts.INCONCLUSIVE:
-            needed = verdicts.blocks_needed(mean, margin_pct)
-            note = f"about {needed} pairs would be needed" if needed else ""
+        found = estimate([b - a for a, b in zip(base_logs, own_logs, strict=True)], kind, level)
     else:
-        found = Independent(base_logs, own_logs, kind, level)
+        found = Independent(Side.of(base_logs), Side.of(own_logs), kind, level)
     low, high = found.interval_pct() or (None, None)
-    if low is None:
-        note = "one pair gives no interval" if paired else "an interval needs at least 2 values in each list"
     return ListOverhead(
         metric=metric,
         paired=paired,
@@ -152,6 +188,34 @@ def overhead_of_values(
         ci_low_pct=low,
         ci_high_pct=high,
         level=level,
+        margin_pct=margin_pct,
         verdict=verdicts.verdict(found, margin_pct),
-        note=note,
+        note=_note(found, margin_pct),
     )
+
+
+def _note(found: Estimate | Independent, margin_pct: float) -> str:
+    """What an estimate without an interval or a verdict lacks, and what the two lists are taken for."""
+    paired = isinstance(found, Estimate)
+    lacks = ""
+    if found.interval_pct() is None:
+        if paired:
+            lacks = "one pair gives no interval"
+            if found.blocks > 1:
+                lacks = f"all {found.blocks} pairs have the very same ratio, which gives no interval"
+        else:
+            lacks = "an interval needs at least 2 values in each list"
+            if found.blocks > 1:
+                lacks = "all values of a list are the very same in both lists, which gives no interval"
+    elif verdicts.verdict(found, margin_pct) == verdicts.INCONCLUSIVE:
+        blocks = verdicts.blocks_needed(found, margin_pct)
+        number = f"about {blocks}" if blocks else f"over {verdicts.MOST_BLOCKS}"
+        what = "pairs" if paired else "values in each list"
+        lacks = f"for a verdict {number} {what} would be needed, all measured anew"
+    independent = (
+        ""
+        if paired
+        else "the two lists are taken for independent runs: whatever changed between measuring the one and the other, "
+        "such as the machine's speed, is in the result"
+    )
+    return "; ".join(part for part in (lacks, independent) if part)

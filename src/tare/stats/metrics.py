@@ -38,11 +38,14 @@ class Metric:
     def overhead_pct(self, log_time_ratio: float) -> float:
         """The overhead that goes with a log ratio of step times, log(platform / baseline); rises with it.
 
-        A step that takes 1.03 times as long is an overhead of 2.91 % in throughput and of 3.00 % in time.
+        A step that takes 1.03 times as long is an overhead of 2.91 % in throughput and of 3.00 % in time. Infinite
+        where no number is so large.
         """
-        if self.more_is_better:
-            return -100 * math.expm1(-log_time_ratio)
-        return 100 * math.expm1(log_time_ratio)
+        sign = -1 if self.more_is_better else 1
+        try:
+            return sign * 100 * math.expm1(sign * log_time_ratio)
+        except OverflowError:
+            return sign * math.inf
 
     def log_time_ratio(self, overhead_pct: float) -> float:
         """The log ratio of step times that goes with an overhead; infinite where no ratio is so large or small."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -12,11 +11,11 @@ import pandas as pd
 
 from tare.plan.study import FEWEST_FOR_BCA, Study
 from tare.records.schema import Record
-from tare.stats import bootstrap, drift, multiple, notes, precision, table, verdicts
+from tare.stats import bootstrap, drift, multiple, notes, precision, stalls, table, verdicts
 from tare.stats.comparable import comparable, is_comparable
 from tare.stats.intervals import Estimate, estimate
 from tare.stats.metrics import Metric, named
-from tare.stats.pairs import Pair, log_time_ratio, log_total_ratio, pair_up
+from tare.stats.pairs import Pair, log_time_ratio, pair_up
 from tare.stats.planned import Key, Measured, Planned, read_plan, sort_records, with_needed
 
 _NOTHING = Measured()
@@ -32,7 +31,8 @@ class Comparison:
         pairs: the blocks in which both ended well.
         comparable: as in overhead.csv; empty where there is no pair.
         estimate: None where there is no pair or the two can't be compared.
-        notes: what is to be said of stalls, drift and order, and of failed, missing and unused runs.
+        notes: what is to be said of drift and order, and of failed, missing and unused runs.
+        stall: what total times say; it is looked at for all rows of a table together.
         until_precise: whether the estimate's interval makes up for stopping where intervals are narrow.
     """
 
@@ -42,6 +42,7 @@ class Comparison:
     comparable: str
     estimate: Estimate | None
     notes: list[str]
+    stall: stalls.Stall | None = None
     until_precise: bool = False
 
 
@@ -99,56 +100,53 @@ def compare(
     ratios = [ratio for pair in pairs if (ratio := log_time_ratio(pair)) is not None]
     if until_precise:
         ratios = precision.stretched(ratios)
+    found = make(ratios, metric, level) if is_comparable(said) else None
+    if found is not None and until_precise:
+        found = replace(found, stretch=precision.STRETCH)
     return Comparison(
         planned=planned,
         metric=metric,
         pairs=pairs,
         comparable=said,
-        estimate=make(ratios, metric, level) if is_comparable(said) else None,
+        estimate=found,
         notes=[
-            *(_stalls(pairs, metric) if is_comparable(said) else []),
-            *(drift.notes(pairs, metric) if is_comparable(said) else []),
+            *(drift.notes(pairs, metric) if found is not None else []),
             *_said_of_runs(planned, own, base, len(pairs), len(apart)),
         ],
+        stall=stalls.look(pairs, metric) if found is not None else None,
         until_precise=until_precise,
     )
 
 
-# Confidence at which a difference between medians and totals is told: it is looked for in every row.
-_STALL_LEVEL = 0.99
-
-
-def _stalls(pairs: Sequence[Pair], metric: Metric) -> list[str]:
-    """A note where the median over rounds leaves out what total times show: stalls in some rounds of one side."""
-    both = [
-        (ratio, total)
-        for pair in pairs
-        if (ratio := log_time_ratio(pair)) is not None and (total := log_total_ratio(pair)) is not None
-    ]
-    if len(both) < 3:
-        return []
-    apart = estimate([total - ratio for ratio, total in both], metric, _STALL_LEVEL).interval_pct()
-    if apart is None or apart[0] <= 0 <= apart[1]:
-        return []
-    by_total = estimate([total for _, total in both], metric)
-    low, high = by_total.interval_pct() or (math.nan, math.nan)
-    return [
-        f"by total time the overhead is {by_total.pct:.2f} % [{low:.2f}, {high:.2f}]: some rounds were much slower "
-        "on one side, which the median over rounds leaves out"
-    ]
-
-
 def _needed(found: Estimate, margin_pct: float) -> str:
+    """What an estimate without a verdict lacks."""
     if found.sd is None:
-        return "1 block gives no interval, at least 2 are needed"
+        return (
+            "1 block gives no interval, at least 2 are needed"
+            if found.blocks == 1
+            else f"all {found.blocks} blocks have the very same ratio, which gives no interval"
+        )
     if found.interval_pct() is None:
         few = notes.count(found.blocks, "block")
         return f"{few} give no BCa interval, at least {FEWEST_FOR_BCA} are needed"
     blocks = verdicts.blocks_needed(found, margin_pct)
+    number = f"about {blocks}" if blocks else f"over {verdicts.MOST_BLOCKS}"
+    return f"for a verdict a new study of {number} blocks would be needed"
+
+
+def _equivalence(found: Estimate, margin_pct: float) -> str:
+    """A phrase where the printed interval would say something else of equivalence than the one that decides it."""
+    printed, narrower = found.interval_pct(), found.equivalence_interval_pct()
+    if printed is None or narrower is None:
+        return ""
+    inside, equivalent = (-margin_pct < low and high < margin_pct for low, high in (printed, narrower))
+    if inside == equivalent or not printed[0] <= 0 <= printed[1]:
+        return ""
+    level = found.level_of_equivalence
     return (
-        f"about {blocks} blocks would be needed"
-        if blocks
-        else f"over {verdicts.MOST_BLOCKS} blocks would be needed"
+        f"what decides on equivalence is the interval of two one-sided tests ({100 * level:.4g} %), "
+        f"[{narrower[0]:.2f}, {narrower[1]:.2f}], which {'lies' if equivalent else 'does not lie'} "
+        f"within ±{margin_pct:g} %"
     )
 
 
@@ -179,11 +177,14 @@ def decide(comparison: Comparison, margin_pct: float, adjust: multiple.Adjustmen
     if not pairs:
         return _row(comparison.planned, metric, verdicts.MISSING, comparison.notes)
     verdict = verdicts.NOT_COMPARABLE if found is None else verdicts.verdict(found, margin_pct)
-    needed = [_needed(found, margin_pct)] if found is not None and verdict == verdicts.INCONCLUSIVE else []
+    said = []
+    if found is not None:
+        said = [_needed(found, margin_pct)] if verdict == verdicts.INCONCLUSIVE else []
+        said += [phrase] if (phrase := _equivalence(found, margin_pct)) else []
     baseline = _mean(metric, (pair.baseline for pair in pairs))
     value = _mean(metric, (pair.platform for pair in pairs))
     low, high = (found.interval_pct() if found is not None else None) or (None, None)
-    return _row(comparison.planned, metric, verdict, [*needed, *comparison.notes]) | {
+    return _row(comparison.planned, metric, verdict, [*said, *comparison.notes]) | {
         "blocks": len(pairs),
         "baseline_value": baseline,
         "value": value,
@@ -287,13 +288,21 @@ def overhead(
             rows.append(compare(one, own, base, chosen, make=_MAKE[interval], until_precise=until_precise))
     if adjust == "holm":
         rows = _together(rows, margin_pct)
+    rows = _with_stalls(rows)
     return table.frame(
         [decide(row, margin_pct, adjust) if isinstance(row, Comparison) else row for row in rows]
     )
 
 
-def of_study(study: Study, records: Sequence[Record], plan: pd.DataFrame) -> pd.DataFrame:
-    """The table of overheads as a study wants it; see `overhead`."""
+def of_study(
+    study: Study, records: Sequence[Record], plan: pd.DataFrame, *, looked_at: bool = False
+) -> pd.DataFrame:
+    """The table of overheads as a study wants it; see `overhead`.
+
+    Args:
+        looked_at: whether it was ever measured until intervals were narrow: that the wish was taken out of the study
+            later does not take the stopping out of its blocks.
+    """
     return overhead(
         records,
         plan,
@@ -301,7 +310,7 @@ def of_study(study: Study, records: Sequence[Record], plan: pd.DataFrame) -> pd.
         margin_pct=study.margin_pct,
         adjust=study.adjust,
         interval=study.interval,
-        until_precise=study.precision_pct is not None,
+        until_precise=study.precision_pct is not None or looked_at,
     )
 
 
@@ -314,6 +323,17 @@ def _together(
     return [
         replace(row, estimate=next(changed))
         if isinstance(row, Comparison) and row.estimate is not None
+        else row
+        for row in rows
+    ]
+
+
+def _with_stalls(rows: Sequence[dict[str, Any] | Comparison]) -> list[dict[str, Any] | Comparison]:
+    """The rows with a note where total times say something else than medians."""
+    said = iter(stalls.notes([row.stall for row in rows if isinstance(row, Comparison)]))
+    return [
+        replace(row, notes=[*([words] if (words := next(said)) else []), *row.notes])
+        if isinstance(row, Comparison)
         else row
         for row in rows
     ]

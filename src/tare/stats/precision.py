@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any
 
 import pandas as pd
 
+from tare.plan.study import FEWEST_FOR_PRECISION
 from tare.stats import verdicts
 from tare.stats.intervals import Estimate, half_width
 from tare.stats.metrics import named
 from tare.stats.notes import count
 from tare.stats.table import text
 
-# No interval of fewer blocks is judged: their spread says too little.
-LEAST_BLOCKS = 5
 # Stopping when an interval is narrow prefers moments at which the spread came out too small. Deviations from the mean
 # that are multiplied by 1 + STRETCH / blocks make up for it: benchmarks/optional_stopping.py shows with and without.
 STRETCH = 2.0
@@ -71,7 +70,7 @@ def enough(half_pct: float | None, blocks: int, wished_pct: float) -> bool:
         blocks: the blocks that it rests on.
         wished_pct: the half-width that is wished, points.
     """
-    return half_pct is not None and blocks >= LEAST_BLOCKS and half_pct <= wished_pct
+    return half_pct is not None and blocks >= FEWEST_FOR_PRECISION and half_pct <= wished_pct
 
 
 def reached(overhead: pd.DataFrame, wished_pct: float) -> list[Reached]:
@@ -113,14 +112,14 @@ def _estimate(row: dict[str, Any]) -> Estimate:
     low, high = (metric.log_time_ratio(float(row[name])) for name in ("ci_low_pct", "ci_high_pct"))
     level = float(row["ci_level_pct"]) / 100
     sd = (high - low) / 2 / half_width(1.0, blocks, level)
-    return Estimate((low + high) / 2, sd, blocks, metric, level)
+    return Estimate((low + high) / 2, sd, blocks, metric, level, stretch=STRETCH)
 
 
 def blocks_needed(estimate: Estimate, wished_pct: float) -> int | None:
     """The smallest number of blocks whose interval has the wished half-width, should mean and spread stay as they are.
 
     Args:
-        estimate: of blocks that were stretched (`stretched`).
+        estimate: one that is stretched as it is to be.
         wished_pct: the half-width that is wished, points.
 
     Returns:
@@ -128,25 +127,12 @@ def blocks_needed(estimate: Estimate, wished_pct: float) -> int | None:
     """
     if estimate.sd is None or not math.isfinite(estimate.sd):
         return None
-    plain_sd = estimate.sd / (1 + STRETCH / estimate.blocks)
 
     def suffices(blocks: int) -> bool:
-        sd = plain_sd * (1 + STRETCH / blocks)
-        interval = Estimate(estimate.mean, sd, blocks, estimate.metric, estimate.level).interval_pct()
+        interval = estimate.with_blocks(blocks).interval_pct()
         return interval is not None and enough(half_width_pct(*interval), blocks, wished_pct)
 
-    return _smallest(suffices, LEAST_BLOCKS, verdicts.MOST_BLOCKS)
-
-
-def _smallest(suffices: Callable[[int], bool], least: int, most: int) -> int | None:
-    """The smallest number that suffices, where all larger ones do too; None where `most` does not."""
-    if not suffices(most):
-        return None
-    low, high = least - 1, most
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if suffices(middle) else (middle, high)
-    return high
+    return verdicts.smallest(suffices, FEWEST_FOR_PRECISION, verdicts.MOST_BLOCKS)
 
 
 def note(one: Reached, wished_pct: float) -> str:
@@ -159,11 +145,11 @@ def note(one: Reached, wished_pct: float) -> str:
             f"{asked}, and {count(one.blocks, 'block')} {'gives' if one.blocks == 1 else 'give'} no interval"
         )
     if one.half_width_pct <= wished_pct:
-        return f"{asked}, which is judged from {LEAST_BLOCKS} blocks on"
+        return f"{asked}, which is judged from {FEWEST_FOR_PRECISION} blocks on"
     has = f"{asked}, ±{one.half_width_pct:.2f} were reached"
     if one.more_blocks is None:
-        return f"{has}: over {verdicts.MOST_BLOCKS} blocks would be needed for that"
-    return f"{has}: about {count(one.more_blocks, 'more block')} would be needed for that"
+        return f"{has}: over {verdicts.MOST_BLOCKS} blocks would be needed for that width"
+    return f"{has}: about {count(one.more_blocks, 'more block')} would be needed for that width"
 
 
 def with_notes(overhead: pd.DataFrame, wished_pct: float) -> pd.DataFrame:

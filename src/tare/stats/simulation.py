@@ -76,6 +76,8 @@ class Effect:
         slot_pct: how much slower it alone is in a block in which it has the first slot.
         position_pct: how much slower its turn is where it is the first of a round.
         slow_share, slow_pct: which share of its processes is slower, and by how much.
+        state_pct: standard deviation of a state that hits it alone and wanders from block to block (AR(1)).
+        state_kept: correlation of that state from one block of a cell to the next, 0..1.
     """
 
     overhead_pct: float = 0.0
@@ -85,6 +87,8 @@ class Effect:
     position_pct: float = 0.0
     slow_share: float = 0.0
     slow_pct: float = 0.0
+    state_pct: float = 0.0
+    state_kept: float = 0.0
 
     @property
     def log_time(self) -> float:
@@ -152,10 +156,11 @@ def simulate(
     random = np.random.default_rng(seed)
     steps_log = _within(noise, random, len(blocks), study)
     machine_log = _machine(noise, random, len(blocks), study)
+    states = _states(study, list(cells), of, seed)
     records = [
         record
         for block, steps, machine in zip(blocks, steps_log, machine_log, strict=True)
-        for record in _runs(study, cells[block.cell], block, noise, of, random, steps, machine)
+        for record in _runs(study, cells[block.cell], block, noise, of, random, steps, machine, states)
     ]
     return records, plan
 
@@ -181,6 +186,24 @@ def _within(noise: Noise, random: np.random.Generator, blocks: int, study: Study
         amount = random.lognormal(math.log(_BURST_PCT / 100), _BURST_SPREAD, shape[:3])
         found += np.where(random.random(shape[:3]) < _BURST_SHARE, amount, 0.0)[..., None]
     return np.asarray(found)
+
+
+def _states(
+    study: Study, cells: Sequence[str], effects: Mapping[str, Effect], seed: int
+) -> dict[tuple[str, str], Array]:
+    """Log state of each environment that has one, in each repetition, by cell and environment."""
+    # of its own, so that the other noise is the same with states and without
+    random = np.random.default_rng([seed, 1])
+    found = {}
+    for cell in cells:
+        for name, effect in effects.items():
+            if effect.state_pct:
+                kept, fresh = effect.state_kept, random.standard_normal(study.repetitions)
+                state = [fresh[0]]
+                for value in fresh[1:]:
+                    state.append(kept * state[-1] + math.sqrt(1 - kept**2) * value)
+                found[cell, name] = effect.state_pct / 100 * np.array(state)
+    return found
 
 
 def _machine(noise: Noise, random: np.random.Generator, blocks: int, study: Study) -> Array:
@@ -238,6 +261,7 @@ def _runs(
     random: np.random.Generator,
     steps: Array,
     machine: Array,
+    states: Mapping[tuple[str, str], Array],
 ) -> Iterator[Record]:
     """The records of one block."""
     count, rounds, lockstep = len(block.environments), study.rounds.max, study.schedule == "lockstep"
@@ -252,6 +276,8 @@ def _runs(
         log_s += (noise.campaign_drift_pct + effect.campaign_drift_pct) / 100 * place
         log_s += effect.slot_pct / 100 if slot == 0 else 0.0
         log_s += effect.slow_pct / 100 if slow[slot] < effect.slow_share else 0.0
+        if (cell.name, name) in states:
+            log_s += float(states[cell.name, name][block.repetition - 1])
         runs.append(
             _Run(
                 log_s=steps[slot] + log_s,

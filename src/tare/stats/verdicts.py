@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tare.stats.intervals import Estimate, Interval
+from tare.stats.intervals import Interval, Resizable
 
 SLOWER = "slower"
 FASTER = "faster"
@@ -45,13 +45,13 @@ TABLE: tuple[tuple[str, Callable[[Bounds], bool]], ...] = (
 
 
 def check_margin(margin_pct: float) -> None:
-    """Refuse a margin that no interval could lie in.
+    """Refuse a margin that no interval could lie in, or that all would.
 
     Raises:
-        ValueError: it is not positive.
+        ValueError: it is not above 0 and below 100.
     """
-    if not margin_pct > 0:
-        raise ValueError(f"margin_pct is {margin_pct}; set it above 0, such as 2.")
+    if not 0 < margin_pct < 100:
+        raise ValueError(f"margin_pct is {margin_pct:g}; set it above 0 and below 100, such as 2.")
 
 
 def verdict(estimate: Interval, margin_pct: float) -> str:
@@ -62,7 +62,7 @@ def verdict(estimate: Interval, margin_pct: float) -> str:
         margin_pct: overheads smaller than this, either way, do not matter.
 
     Raises:
-        ValueError: the margin is not positive.
+        ValueError: the margin is out of range (`check_margin`).
     """
     check_margin(margin_pct)
     interval, narrower = estimate.interval_pct(), estimate.equivalence_interval_pct()
@@ -72,22 +72,33 @@ def verdict(estimate: Interval, margin_pct: float) -> str:
     return next((name for name, holds in TABLE if holds(bounds)), INCONCLUSIVE)
 
 
-def blocks_needed(estimate: Estimate, margin_pct: float) -> int | None:
+def blocks_needed(estimate: Resizable, margin_pct: float) -> int | None:
     """The smallest number of blocks that would end in a verdict, should mean and spread stay as they are.
+
+    It is that of a new study: whoever adds blocks to this one until a verdict comes out gets more false ones.
+
+    Args:
+        estimate: one that is `inconclusive`; more blocks than it has are looked at.
+        margin_pct: as in `verdict`.
 
     Returns:
         None where there is no spread yet to go by, or where even `MOST_BLOCKS` would not do.
     """
-    if estimate.sd is None:
+    if estimate.interval_pct() is None:
         return None
 
     def decides(blocks: int) -> bool:
         return verdict(estimate.with_blocks(blocks), margin_pct) != INCONCLUSIVE
 
-    if not decides(MOST_BLOCKS):
+    return smallest(decides, estimate.blocks + 1, MOST_BLOCKS)
+
+
+def smallest(suffices: Callable[[int], bool], least: int, most: int) -> int | None:
+    """The smallest number that suffices, where all larger ones do too; None where `most` does not."""
+    if least > most or not suffices(most):
         return None
-    low, high = 1, MOST_BLOCKS  # low is too few, high is enough: the interval only shrinks with more blocks
+    low, high = least - 1, most  # low is too few or not asked for, high is enough
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if decides(middle) else (middle, high)
+        low, high = (low, middle) if suffices(middle) else (middle, high)
     return high

@@ -37,7 +37,9 @@ def test_everything_said(root):
 @pytest.mark.parametrize("results", ["file", "file/deeper/still"])
 def test_results_in_what_is_no_folder(root, results):
     (root / "file").write_text("")
-    with pytest.raises(StudyError, match=r"^file is no folder, so results can't be written there; move it away"):
+    with pytest.raises(
+        StudyError, match=r"^file is no folder, so results can't be written there; move it away"
+    ):
         parse({"results": results}, root)
 
 

@@ -103,7 +103,7 @@ def test_cells_go_on_each_by_itself(project):
     project.write(**WISH, **TWO)
     campaign = project.begin()
     for state in campaign.to_measure:
-        measure(project, [state], spread=0.1 if state.block.cell == "lenet-torch" else 0.0)
+        measure(project, [state], spread=0.1 if state.block.cell == "lenet-torch" else 1e-6)
     assert blocks(project.look().to_measure) == [("lenet-torch", 6)]
     assert blocks(project.look(only="lenet-tensorflow").to_measure) == []
     assert project.look(only="lenet-tensorflow").possible == []
@@ -199,7 +199,7 @@ def test_a_damaged_record_is_one_sentence(wishing):
 
 def test_each_comparison_goes_on_in_blocks_that_hold_both(project):
     project.write(**WISH)
-    measure(project, project.begin().to_measure, spread=0.0)
+    measure(project, project.begin().to_measure, spread=1e-6)
     project.write(**WISH, environments=["bare", "docker", "podman"])
     campaign = project.begin()
     assert [r for _, r in blocks(campaign.to_measure)] == [9, 10, 11, 12, 13]

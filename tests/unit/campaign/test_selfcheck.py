@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tare.campaign import selfcheck
@@ -14,7 +16,16 @@ ENVIRONMENTS = ["bare", {"name": "bare-again", "engine": "bare"}]
 def checked(project):
     project.name = selfcheck.NAME
     project.write(environments=ENVIRONMENTS)
-    project.all_measured()
+    campaign = project.all_measured()
+    for state in campaign.states:
+        for path, name in zip(state.paths, state.block.environments, strict=True):
+            if name == "bare-again":  # blocks that are all the same would give no interval
+                content = json.loads(path.read_text())
+                for turn in content["turns"]:
+                    turn["durations_s"] = [
+                        s * (1 + 1e-6 * (-1) ** state.block.repetition) for s in turn["durations_s"]
+                    ]
+                path.write_text(json.dumps(content))
     return project
 
 

@@ -102,8 +102,8 @@ def test_one_of_several_columns(run):
         ("pair,n\n,5\n", BARE, (), "a.csv, line 2: names no pair"),
         ("pair,n\n1,5\n", "n\n5\n", (), "a.csv has a column of pairs and b.csv has none"),
         ("pair,n\n1,5\n", "pair,n\n2,5\n", (), "a.csv and b.csv have no pair in common."),
-        (BARE, DOCKER, ("--level", "95"), "level is 95.0; choose one above 0.5 and below 1"),
-        (BARE, DOCKER, ("--margin-pct", "-1"), "margin_pct is -1.0; set it above 0"),
+        (BARE, DOCKER, ("--level", "95"), "level is 95.0; choose one above 0.5 and at most 0.9999"),
+        (BARE, DOCKER, ("--margin-pct", "-1"), "margin_pct is -1; set it above 0"),
     ],
 )
 def test_bad_input_is_one_sentence(run, baseline, platform, options, said):
@@ -123,3 +123,55 @@ def test_the_direction_is_never_guessed(run):
     with pytest.raises(SystemExit) as ended:
         run(BARE, DOCKER, metric="speed")
     assert ended.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("columns", "metric", "said"),
+    [
+        (
+            ("step_ms", "step_ms"),
+            "throughput",
+            "a.csv has its values in the column 'step_ms', which sounds",
+        ),
+        (("images/s", "images/s"), "time", "'images/s', which sounds like a throughput, not a time"),
+        (("seconds", "images_per_sec"), "time", "b.csv has its values in the column 'images_per_sec'"),
+        (
+            ("time_s", "time_ms"),
+            "time",
+            "in the column 'time_s' and b.csv in 'time_ms'; if both are the same",
+        ),
+    ],
+)
+def test_columns_that_hold_something_else(run, columns, metric, said):
+    base, own = (f"{name}\n{1.0}\n{1.1}\n" for name in columns)
+    status, out, err = run(base, own, metric=metric)
+    assert (status, out) == (1, "")
+    assert said in err and len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "columns", [("bare", "docker"), ("throughput", "throughput"), ("Images/s", "images/s")]
+)
+def test_columns_that_may_well_be_the_same(run, columns):
+    base, own = (f"{name}\n100\n101\n" for name in columns)
+    assert run(base, own)[0] == 0
+
+
+def test_pairs_as_programs_write_whole_numbers(run):
+    status, out, _ = run("pair,fps\n1,100\n2,101\n10,99\n", "pair,fps\n1.0,97\n2.0,98\n10.0,97\n", "--json")
+    found = json.loads(out)
+    assert (status, found["platform_runs"], found["note"].startswith("not used")) == (0, 3, False)
+
+
+def test_json_says_margin_and_independence(run):
+    _, out, _ = run(BARE, DOCKER, "--json", "--margin-pct", "1.5")
+    found = json.loads(out)
+    assert found["margin_pct"] == 1.5
+    assert "the two lists are taken for independent runs" in found["note"]
+
+
+@pytest.mark.parametrize("margin", ["inf", "nan", "0", "100"])
+def test_a_margin_that_is_none(run, margin):
+    status, _, err = run(BARE, DOCKER, "--margin-pct", margin)
+    assert status == 1
+    assert "margin" in err and "Traceback" not in err

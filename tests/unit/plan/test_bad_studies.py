@@ -59,7 +59,7 @@ CHANGED = {
     ),
     "a precision that nothing has": (
         {"precision_pct": 0},
-        "FILE: precision_pct: must be above 0, not 0.",
+        "FILE: precision_pct: must be at least 0.01, not 0.",
     ),
     "unknown key of the matrix": (
         {"matrix": matrix(batchsize=[32])},
@@ -233,6 +233,20 @@ CHANGED = {
         {"interval": "bca", "repetitions": 20, "precision_pct": 1.0},
         "FILE: the study: `interval: bca` can't make up for stopping by the width, as `precision_pct` does; "
         "take one of the two out.",
+    ),
+    "a bootstrap at the levels of a whole table": (
+        {"interval": "bca", "repetitions": 20},
+        "FILE: the study: `interval: bca` is too narrow at the high levels that `adjust: holm` asks for; "
+        "write `adjust: none`, or `interval: t`.",
+    ),
+    "a precision that nothing reaches": (
+        {"precision_pct": 1e-9},
+        "FILE: precision_pct: must be at least 0.01, not 1e-09.",
+    ),
+    "too few blocks for a precision": (
+        {"precision_pct": 1.0, "repetitions": 2, "max_repetitions": 4},
+        "FILE: the study: max_repetitions is 4, and no interval of fewer than 5 blocks is judged; "
+        "raise it, or take `precision_pct` out.",
     ),
     "margin too wide": ({"margin_pct": 100}, "FILE: margin_pct: must be below 100, not 100."),
     "too many runs": (

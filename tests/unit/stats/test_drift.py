@@ -136,3 +136,15 @@ def test_false_alarms_are_rare(noise: Noise) -> None:
 def test_drift_of_one_side_is_seldom_missed() -> None:
     noise = Noise(process_pct=1, step_pct=3)
     assert flagged(table(Effect(campaign_drift_pct=1), noise, cells=60, blocks=12, rounds=10)) > 0.8
+
+
+def test_blocks_that_resemble_their_neighbours() -> None:
+    """Two states of the machine that last for ten blocks each and hit one side: no slope, but no independent blocks."""
+    states = [1.0 if n // 10 % 2 else 1.02 for n in range(40)]
+    ratios = [state + WIGGLE[n % len(WIGGLE)] for n, state in enumerate(states)]
+    said = [words for words in drift.notes(pairs_of(ratios), STEP_TIME) if "resemble" in words]
+    assert len(said) == 1
+    assert said[0].startswith("order: blocks resemble the ones before them (correlation 0.")
+    assert "so that the interval is too narrow (p < 0.00001)" in said[0]
+    mixed = [ratios[(7 * n) % 40] for n in range(40)]
+    assert not [words for words in drift.notes(pairs_of(mixed), STEP_TIME) if "resemble" in words]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from statistics import fmean
 
 import numpy as np
@@ -87,19 +88,66 @@ def test_the_same_as_the_pipeline_says():
 def test_few_values():
     one = overhead_of_values([100], [97], metric="throughput")
     assert (one.ci_low_pct, one.verdict) == (None, "inconclusive")
-    assert one.note == "an interval needs at least 2 values in each list"
+    assert one.note.startswith(
+        "an interval needs at least 2 values in each list; the two lists are taken for"
+    )
     assert one.estimate_pct == pytest.approx(3)
     assert overhead_of_values([100], [97], metric="time", paired=True).note == "one pair gives no interval"
     assert overhead_of_values([100, 101, 99], [97], metric="throughput").ci_low_pct is None
 
 
 def test_values_without_spread():
+    """Equal numbers were rounded or copied: no interval, and no verdict, rest on them."""
     found = overhead_of_values([100, 100, 100], [97, 97], metric="throughput")
-    assert (found.ci_low_pct, found.ci_high_pct) == pytest.approx((3, 3))
+    assert (found.ci_low_pct, found.ci_high_pct, found.verdict) == (None, None, "inconclusive")
+    assert found.note.startswith(
+        "all values of a list are the very same in both lists, which gives no interval"
+    )
+    paired = overhead_of_values([100, 200, 300], [97, 194, 291], metric="throughput", paired=True)
+    assert (paired.ci_low_pct, paired.verdict) == (None, "inconclusive")
+    assert paired.note == "all 3 pairs have the very same ratio, which gives no interval"
+    one_sided = overhead_of_values([100, 100, 100], [97, 98, 96], metric="throughput")
+    assert one_sided.ci_low_pct < 3 < one_sided.ci_high_pct
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_what_a_verdict_would_need(paired):
+    """As many as that, made of the same values over and over, do decide; fewer do not."""
+    base, own = [100.0, 110.0, 96.0, 104.0], [99.0, 111.0, 97.0, 100.0]
+    found = overhead_of_values(base, own, metric="throughput", paired=paired)
+    assert found.verdict == "inconclusive"
+    match = re.match(r"for a verdict about (\d+) (pairs|values in each list) would be needed", found.note)
+    assert match and match[2] == ("pairs" if paired else "values in each list")
+    times = int(match[1]) / len(base)
+    assert times > 1
+    many = overhead_of_values(
+        base * math.ceil(1.2 * times), own * math.ceil(1.2 * times), metric="throughput", paired=paired
+    )
+    assert many.verdict != "inconclusive"
+    few = int(0.7 * times)
+    assert few < 1 or overhead_of_values(
+        base * few, own * few, metric="throughput", paired=paired
+    ).verdict == ("inconclusive")
+
+
+def test_the_unpaired_interval_is_scipys():
+    found = overhead_of_values(BARE, DOCKER[:4], metric="time", level=0.99)
+    low, high = stats.ttest_ind(np.log(DOCKER[:4]), np.log(BARE), equal_var=False).confidence_interval(0.99)
+    assert found.ci_low_pct == pytest.approx(100 * math.expm1(low))
+    assert found.ci_high_pct == pytest.approx(100 * math.expm1(high))
+
+
+@pytest.mark.parametrize("metric", ["throughput", "time"])
+def test_numbers_as_far_apart_as_can_be(metric):
+    """No traceback: the interval of so little is infinitely wide where no number is so large."""
+    found = overhead_of_values([1e-300, 1e300], [1e300, 1e-299], metric=metric, paired=True, level=0.9999)
+    assert found.verdict == "inconclusive"
+    assert found.ci_low_pct == (-math.inf if metric == "throughput" else pytest.approx(-100))
 
 
 def test_equivalent():
-    found = overhead_of_values(BARE, [value * 1.0005 for value in BARE], metric="throughput", paired=True)
+    own = [value * (1.0005 + 0.00001 * place) for place, value in enumerate(BARE)]
+    found = overhead_of_values(BARE, own, metric="throughput", paired=True)
     assert found.verdict == "faster, within margin"
     shuffled = [BARE[2], BARE[0], BARE[1], BARE[4], BARE[3]]
     assert overhead_of_values(BARE, shuffled, metric="throughput").verdict == "equivalent"
@@ -115,7 +163,19 @@ def test_equivalent():
         (([1.0, 2.0], [1.0]), {"paired": True}, "baseline has 2 values and platform 1"),
         (([1.0], [1.0]), {"metric": "speed"}, "metric 'speed' is not known"),
         (([1.0], [1.0]), {"level": 95}, "level is 95"),
+        (
+            ([1.0], [1.0]),
+            {"level": 0.999999999999},
+            "level is 0.999999999999; choose one above 0.5 and at most",
+        ),
         (([1.0], [1.0]), {"margin_pct": 0}, "margin_pct is 0"),
+        (([1.0], [1.0]), {"margin_pct": math.inf}, "margin_pct is inf; set it above 0 and below 100"),
+        (([1.0], [1.0]), {"margin_pct": math.nan}, "margin_pct is nan"),
+        (
+            ([0.01, 0.02], [101.0, 202.0]),
+            {},
+            "over 10,000 times as large as those of the other; give both in the",
+        ),
     ],
 )
 def test_what_can_not_be(values, options, said):

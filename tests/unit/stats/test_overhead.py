@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import random
+import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,7 +13,11 @@ import pytest
 
 from tare.plan.errors import StudyError
 from tare.stats import table
-from tare.stats.overhead import overhead
+from tare.stats.intervals import Estimate
+from tare.stats.metrics import STEP_TIME
+from tare.stats.overhead import compare, decide, of_study, overhead
+from tare.stats.planned import Measured, read_plan
+from tests.unit import studies
 from tests.unit.factory import SOFTWARE, plan, record, study, turn
 
 NO_DOCKER = ("docker does not answer", "Start it with `systemctl start docker`.")
@@ -27,8 +34,8 @@ def row(frame: pd.DataFrame, environment: str = "docker", cell: str = "lenet-tor
 
 
 def quiet(**other):
-    """A study without noise: every number is known."""
-    return study(**({"process_noise": 0.0, "turn_noise": 0.0} | other))
+    """A study with next to no noise: every number is known. With none at all there would be no interval."""
+    return study(**({"process_noise": 1e-9, "turn_noise": 0.0} | other))
 
 
 def test_the_columns_and_the_order_of_the_rows():
@@ -151,8 +158,7 @@ def test_one_block_is_inconclusive_without_interval():
 def test_an_inconclusive_row_says_how_many_blocks_it_would_take():
     found = row(run(*study(factors={"bare": 1, "docker": 1.0}, process_noise=0.06, seed=5)))
     assert found["verdict"] == "inconclusive"
-    assert found["note"].startswith("about ")
-    assert found["note"].endswith(" blocks would be needed")
+    assert re.fullmatch(r"for a verdict a new study of about \d+ blocks would be needed", found["note"])
 
 
 def test_an_unusable_environment_says_why_and_what_to_do():
@@ -382,7 +388,7 @@ def test_stalls_that_the_median_leaves_out_are_told():
         r.model_copy(
             update={
                 "turns": [
-                    turn([s], round=i)
+                    turn([s * (1 + r.repetition * 1e-5 * (s > 0.02))], round=i)
                     for i, s in enumerate(steps if r.environment == "docker" else [0.01] * 10)
                 ]
             }
@@ -420,9 +426,60 @@ def test_levels_are_those_of_the_whole_table():
 
 def test_bca_is_a_choice_and_refused_with_few_blocks():
     records, planned = study(repetitions=24)
-    found = row(run(records, planned, interval="bca"))
-    assert (found["ci_method"], found["verdict"]) == ("BCa, Holm", "slower")
-    few = row(run([r for r in records if r.repetition < 20], planned, interval="bca"))
+    found = row(run(records, planned, interval="bca", adjust="none"))
+    assert (found["ci_method"], found["verdict"]) == ("BCa", "slower")
+    few = row(run([r for r in records if r.repetition < 20], planned, interval="bca", adjust="none"))
     assert few["verdict"] == "inconclusive"
     assert pd.isna(few["ci_low_pct"]) and pd.isna(few["ci_level_pct"]) and few["ci_method"] == ""
     assert few["note"].startswith("19 blocks give no BCa interval, at least 20 are needed")
+
+
+def test_blocks_that_are_all_the_same_give_no_interval():
+    """Measured times never are: an interval without width would be a certainty that nobody has."""
+    found = row(run(*study(repetitions=6, process_noise=0.0, turn_noise=0.0)))
+    assert found["verdict"] == "inconclusive"
+    assert pd.isna(found["ci_low_pct"]) and found["estimate_pct"] == pytest.approx(2.912621)
+    assert found["note"] == "all 6 blocks have the very same ratio, which gives no interval"
+
+
+def compared(mean, sd, blocks=12, **levels):
+    found = replace(Estimate(mean, sd, blocks, STEP_TIME), **levels)
+    records, planned = study(repetitions=2)
+    made = compare(
+        read_plan(planned)["lenet-torch", "docker"],
+        Measured({r.repetition: r for r in records if r.environment == "docker"}),
+        Measured({r.repetition: r for r in records if r.environment == "bare"}),
+        STEP_TIME,
+        make=lambda *_: found,
+    )
+    return decide(replace(made, notes=[]), 2.0, "holm")
+
+
+def test_which_interval_decides_on_equivalence_is_told_where_the_printed_one_says_otherwise():
+    # by hand: t(0.975, 11) = 2.201, t(0.95, 11) = 1.796; half-widths 2.2 and 1.8 points around 0
+    wide = compared(0.0, 0.0098 * math.sqrt(12))
+    assert wide["verdict"] == "equivalent" and wide["ci_high_pct"] > 2
+    assert re.fullmatch(
+        r"what decides on equivalence is the interval of two one-sided tests \(90 %\), \[-1.7\d, 1.7\d\], "
+        r"which lies within ±2 %",
+        wide["note"],
+    )
+    # one of many rows: its equivalence is held against less than its difference
+    strict = compared(0.0, 0.008 * math.sqrt(12), equivalence_level=0.99)
+    assert strict["verdict"] == "inconclusive" and -2 < strict["ci_low_pct"] < strict["ci_high_pct"] < 2
+    assert "(99 %), [-2.4" in strict["note"] and strict["note"].endswith("which does not lie within ±2 %")
+    assert compared(0.0, 0.005 * math.sqrt(12))["note"] == ""
+    assert compared(0.1, 0.005 * math.sqrt(12))["note"] == ""
+
+
+def test_a_wish_for_precision_that_was_taken_out_leaves_the_intervals_wide():
+    records, planned = quiet()
+    asked = studies.study(precision_pct=1.0, repetitions=6)
+    without = studies.study(repetitions=6)
+    frames = [
+        row(of_study(asked, records, planned)),
+        row(of_study(without, records, planned, looked_at=True)),
+        row(of_study(without, records, planned)),
+    ]
+    assert frames[0]["ci_low_pct"] == frames[1]["ci_low_pct"] < frames[2]["ci_low_pct"]
+    assert [frame["ci_method"] for frame in frames] == ["t, stretched, Holm"] * 2 + ["t, Holm"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from statistics import fmean, stdev
 
 import pandas as pd
@@ -11,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t as student
 
+from tare.plan.study import FEWEST_FOR_PRECISION
 from tare.stats import verdicts
-from tare.stats.intervals import estimate
+from tare.stats.intervals import Estimate, estimate
 from tare.stats.metrics import METRICS, STEP_TIME, THROUGHPUT
 from tare.stats.overhead import overhead
 from tare.stats.precision import (
-    LEAST_BLOCKS,
     STRETCH,
     Reached,
     blocks_needed,
@@ -31,6 +32,10 @@ from tests.unit import factory
 
 RATIOS = [0.010, 0.014, 0.002, 0.021, 0.008, 0.017]
 ratios = st.lists(st.floats(-0.2, 0.2), min_size=2, max_size=30)
+
+
+def stretched_estimate(values, metric) -> Estimate:
+    return replace(estimate(stretched(values), metric), stretch=STRETCH)
 
 
 def table(**other) -> pd.DataFrame:
@@ -51,17 +56,17 @@ def test_one_block_is_not_stretched():
 
 
 def test_the_rule():
-    assert enough(0.9, LEAST_BLOCKS, 1.0)
-    assert enough(1.0, LEAST_BLOCKS, 1.0)
+    assert enough(0.9, FEWEST_FOR_PRECISION, 1.0)
+    assert enough(1.0, FEWEST_FOR_PRECISION, 1.0)
     assert not enough(1.001, 100, 1.0)
-    assert not enough(0.0, LEAST_BLOCKS - 1, 1.0)
+    assert not enough(0.0, FEWEST_FOR_PRECISION - 1, 1.0)
     assert not enough(None, 100, 1.0)
 
 
 @pytest.mark.parametrize("metric", [THROUGHPUT, STEP_TIME])
 @pytest.mark.parametrize("wished_pct", [0.2, 0.5, 2.0])
 def test_the_smallest_number_of_blocks_that_is_enough(metric, wished_pct):
-    found = estimate(stretched(RATIOS), metric)
+    found = stretched_estimate(RATIOS, metric)
     needed = blocks_needed(found, wished_pct)
     assert needed is not None
 
@@ -72,13 +77,13 @@ def test_the_smallest_number_of_blocks_that_is_enough(metric, wished_pct):
         return (high - low) / 2
 
     assert half_pct(needed) <= wished_pct
-    assert needed == LEAST_BLOCKS or half_pct(needed - 1) > wished_pct
+    assert needed == FEWEST_FOR_PRECISION or half_pct(needed - 1) > wished_pct
 
 
 def test_what_no_number_of_blocks_would_do_is_told():
     assert blocks_needed(estimate([0.01], THROUGHPUT), 1.0) is None
     assert blocks_needed(estimate([-0.5, 0.5], THROUGHPUT), 0.01) is None
-    assert blocks_needed(estimate([0.01] * 6, THROUGHPUT), 0.01) == LEAST_BLOCKS
+    assert blocks_needed(estimate([0.01] * 6, THROUGHPUT), 0.01) is None  # no spread to go by
 
 
 @pytest.mark.parametrize("metric", list(METRICS))
@@ -99,7 +104,7 @@ def test_of_the_table_it_needs_the_printed_interval_only(metric):
         )
         logs = [math.log(o.timed_s / b.timed_s) for o, b in zip(own.turns, base.turns, strict=True)]
         values.append(float(pd.Series(logs).median()))
-    needed = blocks_needed(estimate(stretched(values), METRICS[metric]), 0.4)
+    needed = blocks_needed(stretched_estimate(values, METRICS[metric]), 0.4)
     assert one.more_blocks == needed - 6
     assert reached(frame, one.half_width_pct)[0].enough
     assert reached(frame, one.half_width_pct)[0].more_blocks == 0
@@ -147,7 +152,7 @@ def test_one_block_asks_for_more():
 
 
 def test_few_blocks_are_not_judged_however_well_they_agree():
-    (one,) = reached(table(repetitions=3, process_noise=0.0, turn_noise=0.0), 1.0)
+    (one,) = reached(table(repetitions=3, process_noise=1e-6, turn_noise=0.0), 1.0)
     assert (one.enough, one.more_blocks) == (False, 2)
     assert note(one, 1.0) == "±1 points were asked for, which is judged from 5 blocks on"
 
@@ -159,16 +164,26 @@ def test_notes_stand_before_what_else_is_said():
     assert made.loc["bare", "note"] == ""
     said = made.loc["docker", "note"]
     assert said.startswith("±0.5 points were asked for, ±")
-    assert said.endswith("more blocks would be needed for that; something else")
+    assert said.endswith("more blocks would be needed for that width; something else")
     assert list(with_notes(frame, 90.0)["note"]) == ["", "something else"]
     assert dict(with_notes(frame, 90.0).dtypes) == dict(frame.dtypes)
 
 
 def test_a_number_beyond_reason_is_told_as_one():
     assert note(Reached("c", "e", "b", 6, 9.0, False, None), 0.001).endswith(
-        "over 10000 blocks would be needed for that"
+        "over 10000 blocks would be needed for that width"
     )
     assert note(Reached("c", "e", "b", 6, 1.5, False, 1), 1.4).endswith(
-        "about 1 more block would be needed for that"
+        "about 1 more block would be needed for that width"
     )
     assert note(Reached("c", "e", "b", 6, 1.0, True, 0), 1.0) == ""
+
+
+def test_of_a_verdict_too_the_widening_is_counted_once():
+    """More blocks are stretched less: as many as a study from the start would say."""
+    values = [0.03 * (-1) ** n + 0.012 for n in range(8)]
+    found = stretched_estimate(values, STEP_TIME)
+    more = found.with_blocks(40)
+    assert more.sd == pytest.approx(stdev(values) * (1 + STRETCH / 40))
+    assert found.with_blocks(8).sd == pytest.approx(found.sd)
+    assert verdicts.blocks_needed(found, 2.0) < verdicts.blocks_needed(replace(found, stretch=0.0), 2.0)

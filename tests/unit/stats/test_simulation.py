@@ -144,7 +144,7 @@ def test_without_noise_the_truth_comes_out(schedule) -> None:
 
 
 def test_what_a_machine_does_to_all_cancels_in_lockstep_and_not_in_sequential() -> None:
-    noise = Noise(process_pct=0, step_pct=0, shifts=1, shift_pct=20, campaign_drift_pct=10)
+    noise = Noise(process_pct=1e-3, step_pct=0, shifts=1, shift_pct=20, campaign_drift_pct=10)
     spread = {}
     for schedule in ("lockstep", "sequential"):
         study = study_of(EFFECTS, cells=5, blocks=6, schedule=schedule)

@@ -12,9 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median, stdev
 
+from scipy.signal import detrend
 from scipy.stats import linregress, pearsonr, ttest_1samp, ttest_ind
 
 from tare.records.schema import Record
+from tare.stats.intervals import spread
 from tare.stats.metrics import Metric
 from tare.stats.pairs import Pair, log_time_ratio, step_s_by_round
 
@@ -102,11 +104,8 @@ def _over_campaign(ratios: Sequence[float]) -> Look:
 
 def _among_neighbours(ratios: Sequence[float]) -> Look | None:
     """Whether a block resembles the one before it, a slope over all of them apart: then they are not independent."""
-    if _all_the_same(ratios):
-        return None
-    line = linregress(range(len(ratios)), ratios)
-    left = [ratio - line.intercept - line.slope * place for place, ratio in enumerate(ratios)]
-    if _all_the_same(left[1:]) or _all_the_same(left[:-1]):
+    left = [float(value) for value in detrend(ratios)]
+    if spread(left[1:]) is None or spread(left[:-1]) is None:
         return None
     found = pearsonr(left[1:], left[:-1], alternative="greater")
     return Look(
@@ -125,14 +124,9 @@ def _by_round(pair: Pair) -> dict[int, float]:
     return {n: math.log(platform[n] / baseline[n]) for n in sorted(baseline.keys() & platform.keys())}
 
 
-def _all_the_same(values: Sequence[float]) -> bool:
-    """Numbers without any spread were made up; a t test of them is one of their rounding."""
-    return max(values) - min(values) < 1e-12
-
-
 def _mean_difference(differences: Sequence[float], words: Callable[[float], str]) -> Look | None:
     """Whether differences, one a block, have a mean other than 0."""
-    if len(differences) < LEAST_BLOCKS or _all_the_same(differences):
+    if len(differences) < LEAST_BLOCKS or spread(differences) is None:
         return None
     return Look(fmean(differences), float(ttest_1samp(differences, 0).pvalue), words)
 
@@ -157,7 +151,7 @@ def _by_slot(pairs: Sequence[Pair], ratios: Sequence[float]) -> Look | None:
     for pair, ratio in zip(pairs, ratios, strict=True):
         (before if pair.platform.slot < pair.baseline.slot else after).append(ratio)
     if min(len(before), len(after)) < _LEAST_BLOCKS_AN_ORDER or (
-        _all_the_same(before) and _all_the_same(after)
+        spread(before) is None and spread(after) is None
     ):
         return None
     one = pairs[0]

@@ -33,7 +33,6 @@ class Comparison:
         estimate: None where there is no pair or the two can't be compared.
         notes: what is to be said of drift and order, and of failed, missing and unused runs.
         stall: what total times say; it is looked at for all rows of a table together.
-        until_precise: whether the estimate's interval makes up for stopping where intervals are narrow.
     """
 
     planned: Planned
@@ -43,7 +42,6 @@ class Comparison:
     estimate: Estimate | None
     notes: list[str]
     stall: stalls.Stall | None = None
-    until_precise: bool = False
 
 
 def _said_of_runs(
@@ -114,7 +112,6 @@ def compare(
             *_said_of_runs(planned, own, base, len(pairs), len(apart)),
         ],
         stall=stalls.look(pairs, metric) if found is not None else None,
-        until_precise=until_precise,
     )
 
 
@@ -196,16 +193,16 @@ def decide(comparison: Comparison, margin_pct: float, adjust: multiple.Adjustmen
         "ci_low_pct": low,
         "ci_high_pct": high,
         "ci_level_pct": None if found is None or low is None else 100 * found.level,
-        "ci_method": "" if found is None or low is None else _method(comparison, found, adjust),
+        "ci_method": "" if found is None or low is None else _method(found, adjust),
         "comparable": comparison.comparable,
     }
 
 
-def _method(comparison: Comparison, found: Estimate, adjust: multiple.Adjustment) -> str:
+def _method(found: Estimate, adjust: multiple.Adjustment) -> str:
     return ", ".join(
         [
             found.method,
-            *([STRETCHED] if comparison.until_precise else []),
+            *([STRETCHED] if found.stretch else []),
             *([multiple.HOLM] if adjust == "holm" else []),
         ]
     )

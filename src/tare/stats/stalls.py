@@ -63,11 +63,10 @@ def notes(looks: Sequence[Stall | None]) -> list[str]:
 
     Looked for in all of them together (Holm), so that a table of many rows raises no more false alarms than one of few.
     """
-    seen = [one for one in looks if one is not None]
-    rates = step_down([one.p for one in seen], FALSE_ALARMS)
-    told = {
-        id(one)
-        for one, rate in zip(seen, rates, strict=True)
-        if one.p < rate and abs(one.points) >= _LEAST_POINTS
-    }
-    return [one.words if one is not None and id(one) in told else "" for one in looks]
+    said = [""] * len(looks)
+    seen = [(place, one) for place, one in enumerate(looks) if one is not None]
+    rates = step_down([one.p for _, one in seen], FALSE_ALARMS)
+    for (place, one), rate in zip(seen, rates, strict=True):
+        if one.p < rate and abs(one.points) >= _LEAST_POINTS:
+            said[place] = one.words
+    return said

@@ -218,3 +218,11 @@ def test_one_block_serves_several_comparisons_and_none_goes_beyond_the_plan(wish
     assert precision.next_blocks([], every) == []
     measure(wishing, every[5:])
     assert precision.next_blocks(lacks, states(wishing.study_dir, wishing.look().plan)) == []
+
+
+def test_a_look_that_was_kept_tells_that_it_was_measured_until_precise(wishing):
+    assert not precision.looked_at(wishing.look().study_dir)
+    path = precision.file_of(wishing.look().study_dir, 6)
+    path.parent.mkdir(parents=True)
+    path.write_text("{}")
+    assert precision.looked_at(wishing.look().study_dir)

@@ -58,3 +58,6 @@ def test_an_interval_that_excludes_zero_is_not_printed_as_one_that_begins_there(
     assert wording.interval(0.003, 1.2) == "[0.003, 1.200]"
     assert wording.interval(-0.003, 2.6) == "[-0.003, 2.600]"
     assert wording.interval(0.03, 12.0) == "[0.03, 12.00]"
+    assert wording.interval(0.0000123, 1.2) == "[0.00001, 1.20000]"
+    # rounding of the arithmetic itself
+    assert wording.interval(1e-12, 1.2) == "[0.00, 1.20]"

@@ -18,10 +18,11 @@ from tare.campaign.options import Options
 from tare.campaign.probing import absent_gpus, cell_refusals, probe, refusals
 from tare.campaign.state import BlockState, Status, states
 from tare.plan import table
+from tare.plan.environment import Environment
 from tare.plan.errors import StudyError, nearest
 from tare.plan.matrix import cells
 from tare.plan.specification import threads, usable_cpus
-from tare.plan.study import Environment, Study, load
+from tare.plan.study import Study, load
 from tare.plan.table import Refusal, State
 from tare.platforms import Availability
 from tare.records import store

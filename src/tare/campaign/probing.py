@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tare import platforms
 from tare.campaign.trial import try_out
+from tare.plan.environment import Environment
 from tare.plan.matrix import cells
-from tare.plan.study import Environment, Study
+from tare.plan.study import Study
 from tare.plan.table import Refusal
 from tare.platforms import Availability, Platform
 from tare.records.schema import CellKey

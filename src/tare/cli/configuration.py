@@ -7,7 +7,11 @@ from importlib import import_module
 from typing import Any
 
 from tare.campaign.options import DEFAULTS, KEYS
-from tare.plan.study import DATA_SETS, Environment, Matrix, Model, Quiet, Rounds, Study
+from tare.plan.axes import DATA_SETS, Matrix
+from tare.plan.base import Model
+from tare.plan.environment import Environment
+from tare.plan.quiet import Quiet
+from tare.plan.study import Rounds, Study
 from tare.platforms import ENGINES
 from tare.worker.frameworks import FRAMEWORKS
 from tare.worker.networks import NETWORKS

@@ -94,13 +94,15 @@ def _paired(base: numbers.Numbers, own: numbers.Numbers) -> tuple[tuple[list[flo
 
 
 def _print(arguments: Namespace, found: ListOverhead, notes: list[str]) -> None:
-    interval = wording.interval(found.ci_low_pct, found.ci_high_pct)
+    interval = wording.interval(found.ci_low_pct, found.ci_high_pct, arguments.margin_pct)
     runs = (
         wording.count(found.platform_runs, "pair")
         if found.paired
         else f"{found.baseline_runs} and {found.platform_runs} independent values"
     )
-    estimate = wording.pct(found.estimate_pct, found.ci_low_pct, found.ci_high_pct)
+    estimate = wording.pct(
+        found.estimate_pct, found.ci_low_pct, found.ci_high_pct, margin=arguments.margin_pct
+    )
     print(f"Estimate: {estimate} % {interval or '(no interval)'}, {100 * found.level:g} % t interval, {runs}")
     print(
         f"By the papers' formula: {wording.pct(found.performance_overhead_pct)} %, "

@@ -17,8 +17,9 @@ from tare.measure.attest import attested, context, contradiction
 from tare.measure.conversation import Conversation, Used
 from tare.measure.lockstep import RunFailed
 from tare.measure.variables import worker_variables
+from tare.plan.environment import Environment
 from tare.plan.specification import digest, seed, specification, switches, threads
-from tare.plan.study import Environment, Study
+from tare.plan.study import Study
 from tare.platforms import EngineError, Launch, Platform, WorkerHandle
 from tare.platforms.hostsoftware import find
 from tare.platforms.hostview import host_view

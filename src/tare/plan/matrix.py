@@ -6,9 +6,10 @@ import re
 from collections import Counter
 from itertools import product
 
+from tare.plan.axes import Matrix
 from tare.plan.errors import StudyError
 from tare.plan.quiet import QUIET
-from tare.plan.study import Matrix, Study
+from tare.plan.study import Study
 from tare.records.schema import CellKey
 from tare.worker.networks import NETWORKS
 

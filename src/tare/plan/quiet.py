@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from tare.plan.base import Model
+from tare.plan.errors import shown
 
 # The values of the axis `settings`, the default first. `default` is the frameworks' own: the papers' protocol.
 QUIET, DEFAULT = "quiet", "default"
@@ -75,6 +80,51 @@ SWITCHES: Mapping[str, Switch] = {
         "Python's garbage collector is frozen and off after warm-up", "garbage collector off after warm-up"
     ),
 }
+
+
+class Quiet(Model):
+    """Which quiet settings are on in the cells of `settings: quiet`; None is what was found good for a framework."""
+
+    huge_pages: bool | None = Field(
+        default=None, description="Memory of malloc in huge pages (glibc). Left out: on."
+    )
+    one_heap: bool | None = Field(
+        default=None,
+        description="malloc keeps its heap in one piece and never gives memory back (glibc). Left out: on.",
+    )
+    bind_threads: bool | None = Field(
+        default=None,
+        description="Each OpenMP thread stays on a CPU of its own. torch only; left out: on.",
+    )
+    short_spin: bool | None = Field(
+        default=None,
+        description="OpenMP threads that wait for work soon stop spinning. torch only; left out: on.",
+    )
+    gc_off: bool | None = Field(
+        default=None,
+        description="Python's garbage collector is frozen and off after warm-up. Left out: on.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_a_word(cls, value: Any) -> Any:
+        if value is True or value == "on":
+            return {}
+        if value is False or value == "off":
+            return dict.fromkeys(cls.model_fields, False)
+        if not isinstance(value, dict | cls):
+            raise ValueError(f"must be on, off, or switches such as `huge_pages: false`, not {shown(value)}")
+        return value
+
+    @property
+    def asked(self) -> dict[str, bool | None]:
+        """Switch -> what the study says of it."""
+        return dict(self)
+
+    @property
+    def off(self) -> bool:
+        """Whether every switch is off."""
+        return not any(value is not False for value in self.asked.values())
 
 
 def in_force(settings: str, framework: str, asked: Mapping[str, bool | None]) -> list[str]:

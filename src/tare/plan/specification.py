@@ -7,8 +7,9 @@ import json
 import os
 from typing import Any
 
+from tare.plan.environment import Environment
 from tare.plan.quiet import in_force
-from tare.plan.study import Environment, Study
+from tare.plan.study import Study
 from tare.records.schema import CellKey
 
 # Raised when the worker's work changes in a way that makes older records incomparable with new ones.

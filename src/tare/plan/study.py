@@ -1,29 +1,23 @@
-"""The models of a study's configuration file.
+"""A study's configuration file.
 
 Every key has its description and default here; `config/README.md` is generated from them.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from math import prod
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
-from tare.plan.errors import StudyError, nearest, shown
-from tare.plan.quiet import DEFAULT, QUIET, SETTINGS, Settings
+from tare.plan.axes import Matrix
+from tare.plan.base import Count, Model, Seconds, as_name
+from tare.plan.environment import Environment, check_together
+from tare.plan.errors import StudyError
+from tare.plan.quiet import DEFAULT, QUIET, Quiet, Settings
 from tare.plan.reading import read_yaml
 from tare.plan.sentences import sentence
-from tare.worker.frameworks import FRAMEWORKS
-from tare.worker.networks import NETWORKS
 
-ENGINES = ("bare", "bubblewrap", "docker", "podman", "apptainer")
-# Names by which a reader takes an environment for that platform, whatever is measured under them.
-_PLATFORMS = (*ENGINES, "chroot", "singularity", "slurm", "kubernetes")
-DATA_SETS = ("digits",)
 # More than this many runs is a slip of the pen: at a minute each it would be two years.
 MOST_RUNS = 1_000_000
 # A BCa interval of fewer blocks is too narrow.
@@ -32,216 +26,6 @@ FEWEST_FOR_BCA = 20
 FEWEST_FOR_PRECISION = 5
 # How far a cell goes on where a study wishes a precision and names no end.
 _MOST_REPETITIONS = 30
-_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
-_GPU = re.compile(r"[A-Za-z0-9]([A-Za-z0-9 ./_+()-]*[A-Za-z0-9)+])?")
-_NO_GPU = ("none", "cpu", "no", "null", "false")
-
-Seconds = Annotated[float, Field(gt=0, le=1e8)]
-Count = Annotated[int, Field(ge=1, le=1_000_000)]
-
-
-class Model(BaseModel):
-    """A part of the configuration; unknown keys are errors that name the nearest right one."""
-
-    # strict: `true` is no number and "64" no batch size
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, validate_default=True, strict=True, allow_inf_nan=False
-    )
-
-
-class Matrix(Model):
-    """The axes whose every combination is a cell."""
-
-    model: list[str] = Field(min_length=1, description="Networks by name.")
-    framework: list[str] = Field(min_length=1, description="Frameworks by name.")
-    data: list[str] = Field(default=["digits"], min_length=1, description="Data sets by name.")
-    batch_size: list[Count] | None = Field(
-        default=None, min_length=1, description="Items per step; left out, each network's own default."
-    )
-    gpu: list[str] = Field(
-        default=["none"],
-        min_length=1,
-        description="`none` (the CPU), or part of the name that NVML gives, such as `V100`; "
-        "a cell is measured only where a GPU of that name is.",
-    )
-    gpus_per_learner: list[Count] = Field(
-        default=[1], min_length=1, description="GPUs of each learner; cells with `gpu: none` have 0."
-    )
-    learners: list[Count] = Field(
-        default=[1], min_length=1, description="Training processes; this version starts one."
-    )
-    settings: list[str] | None = Field(
-        default=None,
-        min_length=1,
-        description="`quiet`, `default` (none of the quiet settings), or both; left out, `quiet`, and `default` "
-        "under `quiet: off`.",
-    )
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _one_value_is_a_list(cls, value: Any) -> Any:
-        return [value] if isinstance(value, str | int) else value
-
-    @field_validator("model")
-    @classmethod
-    def _models(cls, values: list[str]) -> list[str]:
-        return _known(values, NETWORKS, "network")
-
-    @field_validator("framework")
-    @classmethod
-    def _frameworks(cls, values: list[str]) -> list[str]:
-        return _known(values, FRAMEWORKS, "framework")
-
-    @field_validator("data")
-    @classmethod
-    def _data_sets(cls, values: list[str]) -> list[str]:
-        return _known(values, DATA_SETS, "data set")
-
-    @field_validator("gpu")
-    @classmethod
-    def _gpus(cls, values: list[str]) -> list[str]:
-        for value in values:
-            if value != "none" and value.casefold() in _NO_GPU:
-                raise ValueError(f"{value!r} is no GPU; write `none` for the CPU")
-            if len(value) > 64 or not _GPU.fullmatch(value):
-                raise ValueError(
-                    f"{shown(value)} is no part of a GPU's name; write `none`, or a name such as `V100`"
-                )
-        return values
-
-    @field_validator("settings")
-    @classmethod
-    def _settings(cls, values: list[str] | None) -> list[str] | None:
-        return values if values is None else _known(values, SETTINGS, "value of settings")
-
-    @model_validator(mode="after")
-    def _no_value_twice(self) -> Matrix:
-        for axis, values in self:
-            for value in values or []:
-                if values.count(value) > 1:
-                    raise ValueError(f"{axis} names {shown(value)} twice; name it once")
-        return self
-
-    @property
-    def most_cells(self) -> int:
-        """How many combinations there are; with `gpu: none` several of them may be one cell."""
-        return prod(len(values) for _, values in self if values)
-
-
-class Environment(Model):
-    """One way of running the program."""
-
-    name: str = Field(
-        max_length=64, description="Name in tables and files; a bare string is name and engine."
-    )
-    engine: str = Field(
-        default="", description=f"One of {', '.join(ENGINES)}; left out, the environment's name."
-    )
-    baseline: str = Field(
-        default="bare", description="The environment that this one is compared with; `bare` is its own."
-    )
-    optional: bool = Field(
-        default=False,
-        description="true: where the engine can't be used its rows say why; "
-        "false: the study stops before it measures.",
-    )
-    fallback: bool = Field(
-        default=False,
-        description="true: measured only where no other environment beside its baseline can be used.",
-    )
-    software: Literal["host"] = Field(
-        default="host",
-        description="`host`: an empty image, with the host's userland and Python mounted read-only.",
-    )
-    injected: Annotated[float, Field(gt=0, le=1000)] | None = Field(
-        default=None,
-        description="Percent by which each step is made longer, by real waiting: a known answer to check by; "
-        "3 makes 10 ms 10.3 ms.",
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_a_name(cls, value: Any) -> Any:
-        value = {"name": value} if isinstance(value, str) else value
-        if isinstance(value, dict) and value.get("engine") is None and "name" in value:
-            value = {**value, "engine": value["name"]}
-        return value
-
-    @field_validator("name")
-    @classmethod
-    def _named(cls, value: str) -> str:
-        if value == "block":
-            raise ValueError("'block' is the name of a block's own log; give the environment another name")
-        return _name(value)
-
-    @field_validator("engine")
-    @classmethod
-    def _engine(cls, value: str) -> str:
-        return _known([value], ENGINES, "engine")[0]
-
-    @model_validator(mode="after")
-    def _no_other_platform_s_name(self) -> Environment:
-        if self.name in _PLATFORMS and self.name != self.engine:
-            raise ValueError(
-                f"an environment with engine {self.engine!r} can't be named {self.name!r}, as another platform is: "
-                "its rows would be taken for that one's; give it another name"
-            )
-        return self
-
-    @property
-    def is_baseline(self) -> bool:
-        """Whether this environment is compared with nothing."""
-        return self.baseline == self.name
-
-    def options(self) -> dict[str, Any]:
-        """What determines how the environment is run, without its name: part of a run's specification."""
-        # what isn't asked for has no place in it: a further option must not make older records stale
-        return self.model_dump(exclude={"name", "baseline", "optional", "fallback"}, exclude_none=True)
-
-
-class Quiet(Model):
-    """Which quiet settings are on in the cells of `settings: quiet`; None is what was found good for a framework."""
-
-    huge_pages: bool | None = Field(
-        default=None, description="Memory of malloc in huge pages (glibc). Left out: on."
-    )
-    one_heap: bool | None = Field(
-        default=None,
-        description="malloc keeps its heap in one piece and never gives memory back (glibc). Left out: on.",
-    )
-    bind_threads: bool | None = Field(
-        default=None,
-        description="Each OpenMP thread stays on a CPU of its own. torch only; left out: on.",
-    )
-    short_spin: bool | None = Field(
-        default=None,
-        description="OpenMP threads that wait for work soon stop spinning. torch only; left out: on.",
-    )
-    gc_off: bool | None = Field(
-        default=None,
-        description="Python's garbage collector is frozen and off after warm-up. Left out: on.",
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_a_word(cls, value: Any) -> Any:
-        if value is True or value == "on":
-            return {}
-        if value is False or value == "off":
-            return dict.fromkeys(cls.model_fields, False)
-        if not isinstance(value, dict | cls):
-            raise ValueError(f"must be on, off, or switches such as `huge_pages: false`, not {shown(value)}")
-        return value
-
-    @property
-    def asked(self) -> dict[str, bool | None]:
-        """Switch -> what the study says of it."""
-        return dict(self)
-
-    @property
-    def off(self) -> bool:
-        """Whether every switch is off."""
-        return not any(value is not False for value in self.asked.values())
 
 
 class Rounds(Model):
@@ -346,26 +130,12 @@ class Study(Model):
     @field_validator("name")
     @classmethod
     def _named(cls, value: str) -> str:
-        return _name(value)
+        return as_name(value)
 
     @field_validator("environments")
     @classmethod
     def _environments(cls, values: list[Environment]) -> list[Environment]:
-        by_name: dict[str, Environment] = {}
-        for environment in values:
-            if environment.name in by_name:
-                raise ValueError(
-                    f"{environment.name!r} is named twice; give one of them another name and its engine"
-                )
-            by_name[environment.name] = environment
-        for environment in values:
-            _follow_baselines(environment, by_name)
-            again, baseline = f"{environment.baseline}-again", by_name[environment.baseline]
-            if environment.name == again and environment.options() != baseline.options():
-                raise ValueError(
-                    f"{again!r} means {baseline.name!r} a second time, but it has another engine or other options; "
-                    "give it another name"
-                )
+        check_together(values)
         return values
 
     @model_validator(mode="before")
@@ -465,50 +235,6 @@ class Study(Model):
         if self.time_budget_per_environment_s is None:
             return self.time_budget_s
         return min(self.time_budget_s, self.time_budget_per_environment_s * max(usable_environments, 1))
-
-
-def _known(values: list[str], known: Any, what: str) -> list[str]:
-    for value in values:
-        if value not in known:
-            raise ValueError(f"there is no {what} {shown(value)}{nearest(value, known)}")
-    return values
-
-
-def _name(value: str) -> str:
-    if not _NAME.fullmatch(value):
-        raise ValueError(
-            f"{shown(value)} can't be a name; write a `name:` of lower-case letters, digits, `_`, `.`, `-`, "
-            "the first a letter or digit"
-        )
-    return value
-
-
-def _follow_baselines(environment: Environment, by_name: Mapping[str, Environment]) -> None:
-    """Raise ValueError where the comparisons do not end with an environment that is its own baseline."""
-    if environment.fallback and environment.is_baseline:
-        raise ValueError(
-            f"{environment.name!r} is a fallback and its own baseline; "
-            "name the `baseline:` that it is compared with"
-        )
-    seen = [environment.name]
-    while not by_name[seen[-1]].is_baseline:
-        baseline = by_name[seen[-1]].baseline
-        if baseline not in by_name:
-            raise ValueError(
-                f"{seen[-1]!r} is compared with {shown(baseline)}, which is not an environment of the study; "
-                "add it, or name another `baseline:`"
-            )
-        if by_name[baseline].fallback:
-            raise ValueError(
-                f"{seen[-1]!r} is compared with {baseline!r}, a fallback, which is not always there; "
-                "name another `baseline:`"
-            )
-        if baseline in seen:
-            raise ValueError(
-                f"the baselines go in a circle: {' -> '.join([*seen, baseline])}; "
-                "one environment must be its own baseline"
-            )
-        seen.append(baseline)
 
 
 def load(path: Path) -> Study:

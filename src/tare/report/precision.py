@@ -26,17 +26,17 @@ def rows(overhead: pd.DataFrame, study: Mapping[str, Any]) -> list[dict[str, str
         study: precision_pct, where a precision was wished.
     """
     wished = _wished(study)
-    return [] if wished is None else [_row(one) for one in reached(overhead, wished)]
+    return [] if wished is None else [_row(one, wished) for one in reached(overhead, wished)]
 
 
-def _row(one: Reached) -> dict[str, str]:
+def _row(one: Reached, wished: float) -> dict[str, str]:
     half = one.half_width_pct
     more = f"over {verdicts.MOST_BLOCKS}" if half is not None else ""
     return {
         "cell": one.cell,
         "environment": one.environment,
         "blocks": str(one.blocks),
-        "half_width": "" if half is None else wording.fixed(half, wording.decimals(half)),
+        "half_width": wording.pct(half, margin=wished),
         "enough": "yes" if one.enough else "no",
         "more": more if one.more_blocks is None else str(one.more_blocks),
     }

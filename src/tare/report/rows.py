@@ -89,8 +89,10 @@ def lines(overhead: pd.DataFrame) -> list[Line]:
                 baseline_value=wording.quantity(row["baseline_value"]),
                 value=wording.quantity(row["value"]),
                 overhead=wording.pct(row["performance_overhead_pct"]),
-                estimate=wording.pct(row["estimate_pct"], row["ci_low_pct"], row["ci_high_pct"]),
-                interval=wording.interval(row["ci_low_pct"], row["ci_high_pct"]),
+                estimate=wording.pct(
+                    row["estimate_pct"], row["ci_low_pct"], row["ci_high_pct"], margin=row["margin_pct"]
+                ),
+                interval=wording.interval(row["ci_low_pct"], row["ci_high_pct"], row["margin_pct"]),
                 level=wording.level(row["ci_level_pct"]) if wording.is_number(row["ci_level_pct"]) else "",
                 verdict=text(row["verdict"]),
                 note="; ".join(part for part in (incomparable, text(row["note"])) if part),

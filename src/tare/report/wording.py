@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from tare.stats import digits
 from tare.stats.traits import size as size
 
 MINUS = "\N{MINUS SIGN}"
@@ -18,45 +19,26 @@ def is_number(value: Any) -> bool:
     return value is not None and not pd.isna(value)
 
 
-_MOST_DECIMALS = 6
-# What is nearer to 0 is rounding of the arithmetic itself.
-_NOTHING = 1e-9
+def pct(value: Any, *beside: Any, margin: Any = None) -> str:
+    """A percentage without its sign, with as many decimals as those beside it; empty where there is none.
 
-
-def decimals(*values: float) -> int:
-    """Decimals that percentages of this size are worth: 2 below 10, none above 100; more where one would round to 0.
-
-    An interval that excludes 0 must not be printed as one that begins at 0.
+    Args:
+        beside: other percentages of the same line, such as the ends of its interval.
+        margin: what its verdict is held against, percent; no rounding crosses it.
     """
-    largest = max((abs(value) for value in values), default=0.0)
-    places = 2 if largest < 10 else 1 if largest < 100 else 0
-    while places < _MOST_DECIMALS and any(
-        abs(value) > _NOTHING and not round(value, places) for value in values
-    ):
-        places += 1
-    return places
-
-
-def fixed(value: float, places: int) -> str:
-    """A number with that many decimals, never `-0.00`."""
-    text = f"{value:.{places}f}"
-    return text.removeprefix("-") if float(text) == 0 else text
-
-
-def pct(value: Any, *beside: Any) -> str:
-    """A percentage without its sign, with as many decimals as those beside it; empty where there is none."""
     if not is_number(value):
         return ""
-    return fixed(
-        float(value), decimals(float(value), *(float(other) for other in beside if is_number(other)))
-    )
+    values = [float(number) for number in (value, *beside) if is_number(number)]
+    bounds = digits.sides(float(margin) if is_number(margin) else None)
+    return digits.fixed(float(value), digits.decimals(*values, bounds=bounds))
 
 
-def interval(low: Any, high: Any) -> str:
-    """`[low, high]`, empty where there is none."""
+def interval(low: Any, high: Any, margin: Any = None) -> str:
+    """`[low, high]`, empty where there is none; `margin` as in `pct`."""
     if not (is_number(low) and is_number(high)):
         return ""
-    return f"[{pct(low, high)}, {pct(high, low)}]"
+    bounds = digits.sides(float(margin) if is_number(margin) else None)
+    return digits.interval(float(low), float(high), digits.decimals(float(low), float(high), bounds=bounds))
 
 
 def level(pct: float) -> str:

@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from tare.plan.study import Environment, Study
+from tare.plan.environment import Environment
+from tare.plan.study import Study
 from tare.records.schema import Record
+from tare.stats import digits, precision
 from tare.stats.comparable import is_comparable
 from tare.stats.intervals import Estimate
 from tare.stats.metrics import named
@@ -78,7 +80,7 @@ def answers(
         records: all runs of the study, whatever became of them.
         plan: plan.csv as a frame.
         study: as it was frozen.
-        looked_at: as in `tare.stats.overhead.of_study`.
+        looked_at: as in `tare.stats.precision.until_precise`.
 
     Raises:
         ValueError: two records of one run, or a plan without a needed column.
@@ -87,6 +89,7 @@ def answers(
     runs = sort_records(records, planned)
     planned = with_needed(planned, runs)
     environments = {entry.name: entry for entry in study.environments}
+    stretch = precision.until_precise(study, looked_at=looked_at)
     found = []
     for (cell, name), one in planned.items():
         if one.is_baseline or name not in environments or one.baseline not in environments:
@@ -94,8 +97,7 @@ def answers(
         truth = log_truth(environments[name], environments[one.baseline])
         if truth is not None:
             own, base = runs.get((cell, name), Measured()), runs.get((cell, one.baseline), Measured())
-            until_precise = study.precision_pct is not None or looked_at
-            compared = compare(one, own, base, metric, level=LEVEL, until_precise=until_precise)
+            compared = compare(one, own, base, metric, level=LEVEL, until_precise=stretch)
             differs = "" if is_comparable(compared.comparable) else compared.comparable
             said = "; ".join(part for part in (differs, *compared.notes) if part)
             found.append((metric.overhead_pct(truth), one, compared.estimate, said))
@@ -129,12 +131,14 @@ def _judged(answer: Answer, said: str) -> Answer:
         return replace(answer, problem=problem)
     low, high = answer.joint_pct
     if not low <= answer.truth_pct <= high:
-        problem = f"the joint interval [{low:.2f}, {high:.2f}] misses the truth {answer.truth_pct:.2f}"
+        places = digits.decimals(low, high, bounds=[answer.truth_pct])
+        joint, truth = digits.interval(low, high, places), digits.fixed(answer.truth_pct, places)
+        problem = f"the joint interval {joint} misses the truth {truth}"
         return replace(answer, problem=problem)
     width = interval[1] - interval[0]
     # written so that a NaN fails too
     if not width <= WIDEST_PCT:
-        return replace(
-            answer, problem=f"the 95 % interval is {width:.2f} points wide, more than {WIDEST_PCT:g}"
-        )
+        wide = digits.fixed(width, digits.decimals(width, bounds=[WIDEST_PCT]))
+        problem = f"the 95 % interval is {wide} points wide, more than {WIDEST_PCT:g}"
+        return replace(answer, problem=problem)
     return answer

@@ -11,7 +11,7 @@ import pandas as pd
 
 from tare.plan.study import FEWEST_FOR_BCA, Study
 from tare.records.schema import Record
-from tare.stats import bootstrap, drift, multiple, notes, precision, stalls, table, verdicts
+from tare.stats import bootstrap, digits, drift, multiple, notes, precision, stalls, table, verdicts
 from tare.stats.comparable import comparable, is_comparable
 from tare.stats.intervals import Estimate, estimate
 from tare.stats.metrics import Metric, named
@@ -140,9 +140,10 @@ def _equivalence(found: Estimate, margin_pct: float) -> str:
     if inside == equivalent or not printed[0] <= 0 <= printed[1]:
         return ""
     level = found.level_of_equivalence
+    places = digits.decimals(*narrower, bounds=digits.sides(margin_pct))
     return (
         f"what decides on equivalence is the interval of two one-sided tests ({100 * level:.4g} %), "
-        f"[{narrower[0]:.2f}, {narrower[1]:.2f}], which {'lies' if equivalent else 'does not lie'} "
+        f"{digits.interval(*narrower, places)}, which {'lies' if equivalent else 'does not lie'} "
         f"within ±{margin_pct:g} %"
     )
 
@@ -194,6 +195,7 @@ def decide(comparison: Comparison, margin_pct: float, adjust: multiple.Adjustmen
         "ci_high_pct": high,
         "ci_level_pct": None if found is None or low is None else 100 * found.level,
         "ci_method": "" if found is None or low is None else _method(found, adjust),
+        "margin_pct": None if found is None else margin_pct,
         "comparable": comparison.comparable,
     }
 
@@ -297,8 +299,7 @@ def of_study(
     """The table of overheads as a study wants it; see `overhead`.
 
     Args:
-        looked_at: whether it was ever measured until intervals were narrow: that the wish was taken out of the study
-            later does not take the stopping out of its blocks.
+        looked_at: whether it was ever measured until intervals were narrow, see `precision.until_precise`.
     """
     return overhead(
         records,
@@ -307,7 +308,7 @@ def of_study(
         margin_pct=study.margin_pct,
         adjust=study.adjust,
         interval=study.interval,
-        until_precise=study.precision_pct is not None or looked_at,
+        until_precise=precision.until_precise(study, looked_at=looked_at),
     )
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from tare.plan.study import FEWEST_FOR_PRECISION
-from tare.stats import verdicts
+from tare.plan.study import FEWEST_FOR_PRECISION, Study
+from tare.stats import digits, verdicts
 from tare.stats.intervals import Estimate, half_width
 from tare.stats.metrics import named
 from tare.stats.notes import count
@@ -45,6 +45,16 @@ class Reached:
     def as_dict(self) -> dict[str, Any]:
         """The same as plain values."""
         return asdict(self)
+
+
+def until_precise(study: Study, *, looked_at: bool) -> bool:
+    """Whether a study's blocks stopped, or may have stopped, where intervals were narrow.
+
+    Args:
+        looked_at: whether it was ever measured so: that the wish was taken out of the study later does not take the
+            stopping out of its blocks.
+    """
+    return study.precision_pct is not None or looked_at
 
 
 def stretched(log_time_ratios: Sequence[float]) -> list[float]:
@@ -146,7 +156,8 @@ def note(one: Reached, wished_pct: float) -> str:
         )
     if one.half_width_pct <= wished_pct:
         return f"{asked}, which is judged from {FEWEST_FOR_PRECISION} blocks on"
-    has = f"{asked}, ±{one.half_width_pct:.2f} were reached"
+    places = digits.decimals(one.half_width_pct, bounds=[wished_pct])
+    has = f"{asked}, ±{digits.fixed(one.half_width_pct, places)} were reached"
     if one.more_blocks is None:
         return f"{has}: over {verdicts.MOST_BLOCKS} blocks would be needed for that width"
     return f"{has}: about {count(one.more_blocks, 'more block')} would be needed for that width"

@@ -26,9 +26,10 @@ import pandas as pd
 import tare
 from tare.measure.lockstep import take_turns
 from tare.plan import matrix, table
+from tare.plan.environment import ENGINES
 from tare.plan.specification import seed as block_seed
 from tare.plan.specification import specification
-from tare.plan.study import ENGINES, Study, parse
+from tare.plan.study import Study, parse
 from tare.plan.table import Block
 from tare.records.schema import CellKey, Record, Turn
 

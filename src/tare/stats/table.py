@@ -38,6 +38,7 @@ COLUMNS: dict[str, str] = {
     "ci_high_pct": "Float64",
     "ci_level_pct": "Float64",
     "ci_method": "string",
+    "margin_pct": "Float64",
     "verdict": "string",
     "comparable": "string",
     "note": "string",
@@ -88,10 +89,10 @@ def _numbers(path: Path, column: pd.Series, kind: str) -> pd.Series:
     try:
         numbers = pd.to_numeric(column.mask(column == ""))
     except ValueError as error:
-        raise StudyError(f"{path} has a {column.name} that is no number; {_ANEW}.") from error
+        raise StudyError(f"{path} has a value in {column.name} that is no number; {_ANEW}.") from error
     told = numbers.dropna()
     if not told.map(math.isfinite).all():
-        raise StudyError(f"{path} has a {column.name} that is not finite; {_ANEW}.")
+        raise StudyError(f"{path} has a value in {column.name} that is not finite; {_ANEW}.")
     if kind == "Int64" and not told.map(lambda value: float(value).is_integer()).all():
-        raise StudyError(f"{path} has a {column.name} that is no whole number; {_ANEW}.")
+        raise StudyError(f"{path} has a value in {column.name} that is no whole number; {_ANEW}.")
     return numbers.astype(kind)

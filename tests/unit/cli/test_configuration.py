@@ -9,8 +9,10 @@ import pytest
 
 from tare.campaign.options import DEFAULTS, KEYS, parse
 from tare.cli import configuration
+from tare.plan.axes import DATA_SETS, Matrix
+from tare.plan.environment import ENGINES, Environment
 from tare.plan.matrix import cells
-from tare.plan.study import DATA_SETS, ENGINES, Environment, Matrix, Rounds, Study, load
+from tare.plan.study import Rounds, Study, load
 from tare.worker.frameworks import FRAMEWORKS
 from tare.worker.networks import NETWORKS
 

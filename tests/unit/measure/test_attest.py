@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tare.measure.attest import OTHER_MACHINE, UNKNOWN, attested, context, contradiction, strong
-from tare.plan.study import ENGINES
+from tare.plan.environment import ENGINES
 
 CONTAINERS = [engine for engine in ENGINES if engine != "bare"]
 # Recorded on one machine (Linux 6, cgroup v1, docker 20.10, podman 4.3, apptainer 1.4, bubblewrap 0.11, all as root).

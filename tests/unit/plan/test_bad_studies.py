@@ -7,8 +7,10 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tare.plan.axes import Matrix
+from tare.plan.environment import Environment
 from tare.plan.errors import StudyError, nearest, shown
-from tare.plan.study import Environment, Matrix, Rounds, Study, load
+from tare.plan.study import Rounds, Study, load
 from tests.unit.studies import content, matrix
 
 

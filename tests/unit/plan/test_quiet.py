@@ -8,8 +8,9 @@ import pytest
 
 from tare.plan import quiet
 from tare.plan.matrix import cells
+from tare.plan.quiet import Quiet
 from tare.plan.specification import specification, switches
-from tare.plan.study import Quiet, load, parse
+from tare.plan.study import load, parse
 from tare.worker.frameworks import FRAMEWORKS
 from tests.unit.studies import matrix, study, write
 

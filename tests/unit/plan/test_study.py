@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from tare import platforms
-from tare.plan import study as study_module
+from tare.plan.axes import Matrix
+from tare.plan.environment import ENGINES, Environment
 from tare.plan.errors import StudyError
-from tare.plan.study import Study, load, parse
+from tare.plan.study import Rounds, Study, load, parse
 from tests.unit.studies import content, matrix, study, write
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -123,12 +124,12 @@ def test_options_of_an_environment_are_what_determines_how_it_runs():
 
 
 def test_every_engine_has_its_platform():
-    assert set(study_module.ENGINES) == set(platforms.ENGINES)
+    assert set(ENGINES) == set(platforms.ENGINES)
 
 
 def test_every_field_is_described():
     """config/README.md is made of the descriptions."""
-    for model in (Study, study_module.Matrix, study_module.Environment, study_module.Rounds):
+    for model in (Study, Matrix, Environment, Rounds):
         for name, field in model.model_fields.items():
             assert field.description, f"{model.__name__}.{name}"
             assert field.description.endswith("."), f"{model.__name__}.{name}"
@@ -144,7 +145,7 @@ def test_the_quick_study_is_what_its_users_are_told():
     assert quick.matrix.model == ["lenet"]
     assert quick.matrix.framework == ["torch", "tensorflow"]
     assert (quick.repetitions, quick.schedule) == (12, "lockstep")
-    assert [e.name for e in quick.environments if not e.fallback] == [*study_module.ENGINES]
+    assert [e.name for e in quick.environments if not e.fallback] == [*ENGINES]
     assert all(e.optional for e in quick.environments if e.engine != "bare")
     assert quick.budget_s(2) <= 6 * 60
     assert quick.budget_s(5) <= 15 * 60

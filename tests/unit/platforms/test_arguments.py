@@ -204,7 +204,7 @@ def test_engines_that_are_not_installed_say_how_to_get_them(monkeypatch, tmp_pat
 
 
 def test_registry_has_each_engine_of_the_plan():
-    from tare.plan.study import ENGINES as planned
+    from tare.plan.environment import ENGINES as planned
     from tare.platforms import ENGINES, create
 
     assert tuple(ENGINES) == planned

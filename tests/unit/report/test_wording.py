@@ -61,3 +61,14 @@ def test_an_interval_that_excludes_zero_is_not_printed_as_one_that_begins_there(
     assert wording.interval(0.0000123, 1.2) == "[0.00001, 1.20000]"
     # rounding of the arithmetic itself
     assert wording.interval(1e-12, 1.2) == "[0.00, 1.20]"
+
+
+def test_no_rounding_carries_an_interval_over_the_margin_or_onto_it():
+    assert wording.interval(0.4, 1.9996, 2.0) == "[0.4000, 1.9996]"
+    assert wording.interval(-1.9996, -0.4, 2.0) == "[-1.9996, -0.4000]"
+    assert wording.interval(0.4, 2.004, 2.0) == "[0.400, 2.004]"
+    assert wording.interval(0.4, 2.0, 2.0) == "[0.40, 2.00]"
+    assert wording.interval(0.1, 0.334, 0.333) == "[0.100, 0.334]"
+    assert wording.interval(0.4, 1.9996, pd.NA) == "[0.40, 2.00]"
+    assert wording.pct(1.2, 0.4, 1.9996, margin=2.0) == "1.2000"
+    assert wording.pct(0.999, margin=1.0) == "0.999"

@@ -11,26 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tare.plan.errors import StudyError
 from tare.stats import table
 from tare.stats.intervals import Estimate
 from tare.stats.metrics import STEP_TIME
-from tare.stats.overhead import compare, decide, of_study, overhead
+from tare.stats.overhead import compare, decide, of_study
 from tare.stats.planned import Measured, read_plan
 from tests.unit import studies
 from tests.unit.factory import SOFTWARE, plan, record, study, turn
-
-NO_DOCKER = ("docker does not answer", "Start it with `systemctl start docker`.")
-
-
-def run(records, planned, metric="throughput_images_per_sec", margin_pct=2.0, **how) -> pd.DataFrame:
-    return overhead(records, planned, metric=metric, margin_pct=margin_pct, **how)
-
-
-def row(frame: pd.DataFrame, environment: str = "docker", cell: str = "lenet-torch") -> pd.Series:
-    found = frame[(frame["environment"] == environment) & (frame["cell"] == cell)]
-    assert len(found) == 1
-    return found.iloc[0]
+from tests.unit.stats.tables import NO_DOCKER, row, run
 
 
 def quiet(**other):
@@ -289,52 +277,6 @@ def test_the_unit_of_time_does_not_matter(factor):
     )
 
 
-def test_the_table_survives_the_disk(tmp_path):
-    frame = run(*study(cells=["lenet-torch", "fcn-r-torch"]))
-    frame.to_csv(tmp_path / "overhead.csv", index=False)
-    pd.testing.assert_frame_equal(table.read(tmp_path / "overhead.csv"), frame)
-    empty = run([], plan(unusable={"docker": NO_DOCKER}))
-    empty.to_csv(tmp_path / "overhead.csv", index=False)
-    pd.testing.assert_frame_equal(table.read(tmp_path / "overhead.csv"), empty)
-
-
-@pytest.mark.parametrize(
-    ("column", "value", "sentence"),
-    [
-        ("blocks", "six", "has a blocks that is no number"),
-        ("blocks", "6.5", "has a blocks that is no whole number"),
-        ("estimate_pct", "2,91", "has a estimate_pct that is no number"),
-        ("ci_low_pct", "inf", "has a ci_low_pct that is not finite"),
-        ("verdict", "", "has a row without verdict"),
-        ("environment", "bare", "has two rows of cell lenet-torch, environment bare"),
-    ],
-)
-def test_a_damaged_table_is_refused_in_a_sentence(tmp_path, column, value, sentence):
-    path = tmp_path / "overhead.csv"
-    frame = run(*study(repetitions=2)).astype(str)
-    frame.loc[1, column] = value
-    frame.replace("<NA>", "").to_csv(path, index=False)
-    with pytest.raises(StudyError, match=rf"^{path} {sentence}; move it away, and `.*` makes it anew\.$"):
-        table.read(path)
-
-
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b'a,"b\n', b"a,b\n1,2,3\n1\n4,5,6,7\n"])
-def test_a_file_that_is_no_table_is_refused_in_a_sentence(tmp_path, content):
-    path = tmp_path / "overhead.csv"
-    path.write_bytes(content)
-    with pytest.raises(
-        StudyError, match=r"overhead.csv can't be read \(.*\); move it away, and .* makes it anew\.$"
-    ):
-        table.read(path)
-
-
-def test_a_table_of_an_older_version_is_refused_in_a_sentence(tmp_path):
-    frame = run(*study(repetitions=2))
-    frame.drop(columns="settings").to_csv(tmp_path / "overhead.csv", index=False)
-    with pytest.raises(StudyError, match=r"has no column 'settings', as in older versions; .* makes it anew"):
-        table.read(tmp_path / "overhead.csv")
-
-
 def test_a_plan_read_from_disk_with_its_empty_fields(tmp_path):
     records, planned = study()
     planned.to_csv(tmp_path / "plan.csv", index=False)
@@ -399,6 +341,13 @@ def test_stalls_that_the_median_leaves_out_are_told():
     assert abs(found["estimate_pct"]) < 0.01
     assert "by total time the overhead is 16.67 %" in found["note"]
     assert "which the median over rounds leaves out" in found["note"]
+
+
+def test_each_verdict_has_the_margin_that_it_was_held_against():
+    records, planned = study()
+    frame = run(records, planned, margin_pct=0.5)
+    assert row(frame)["margin_pct"] == 0.5
+    assert pd.isna(frame.loc[frame["environment"] == "bare", "margin_pct"]).all()
 
 
 ENVIRONMENTS = {"bare": 1.0, "bubblewrap": 1.0, "docker": 1.03, "podman": 1.001}

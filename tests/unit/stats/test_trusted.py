@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from tare.plan.environment import ENGINES
 from tare.plan.specification import digest
-from tare.plan.study import ENGINES
 from tare.plan.table import blocks, build, first_state
 from tare.records.schema import Record
 from tare.stats.trusted import fault

@@ -165,10 +165,9 @@ def row(result: Mapping[str, Any]) -> Row:
 
 
 def mean_half(rows: Sequence[Row], method: str, platform: str) -> float | None:
-    """Mean half-width of a method's repetitions; None where one has no interval, or there is none at all."""
+    """Mean half-width of a method's repetitions: infinite where one has no interval, None where there are none."""
     found = [r.half for r in rows if (r.method, r.platform) == (method, platform)]
-    known = [half for half in found if half is not None]
-    return fmean(known) if known and len(known) == len(found) else None
+    return fmean(math.inf if half is None else half for half in found) if found else None
 
 
 def single_lines(rows: Sequence[Row]) -> list[str]:
@@ -220,7 +219,7 @@ def _heads(heads: Sequence[str]) -> list[str]:
 
 
 def _number(value: float | None, digits: int = 2) -> str:
-    return "none" if value is None else f"{value:.{digits}f}"
+    return "none" if value is None or not math.isfinite(value) else f"{value:.{digits}f}"
 
 
 def goals(rows: Sequence[Row], minutes: float) -> list[tuple[str, bool | None, str]]:

@@ -17,6 +17,8 @@ from tare.data import digits
 from tare.measure.block import measure_block
 from tare.plan import quiet
 from tare.stats import notes
+from tare.stats.comparable import comparable
+from tare.stats.pairs import Pair
 from tests.engines.conftest import usable
 from tests.unit.simulated import task
 
@@ -116,12 +118,86 @@ def quota():
     pytest.fail(f"{group} could not be removed")
 
 
-def test_a_cpu_quota_is_named(measure, quota):
-    for record in measure("bare", AGAIN):
+@pytest.mark.parametrize("other", [AGAIN, "bubblewrap", "apptainer"], ids=["bare", "bubblewrap", "apptainer"])
+def test_a_cpu_quota_is_named(measure, quota, other):
+    """Also where a control group namespace hides it from inside."""
+    if isinstance(other, str):
+        usable(other)
+    records = measure("bare", other)
+    for record in records:
         assert record.noise["throttled_pct"] > 5
         assert "a CPU quota stopped it in " in record.noise_verdict
         assert "a CPU quota on Tare itself stopped it in " in record.noise_verdict
         assert record.resources["cpu_quota"] == 0.5
+    assert "quota" not in comparable([Pair(*records)])
+
+
+def group_above(record, controller):
+    """The group that an engine keeps its containers in, which they themselves do not see."""
+    for line in record.evidence["host_view"]["cgroup"]:
+        _, controllers, path = line.split(":", 2)
+        for name in (controllers, controller):
+            folder = CGROUPS / name / path.lstrip("/")
+            if controller in controllers.split(",") and folder.parent.is_dir():
+                return folder.parent
+    return CGROUPS / record.evidence["host_view"]["cgroup"][-1].split(":", 2)[2].lstrip("/") / ".."
+
+
+@pytest.mark.parametrize("engine", ["docker", "podman"])
+def test_a_quota_above_a_containers_own_group_is_named(measure, engine):
+    usable(engine)
+    before = measure("bare", engine, name="before")
+    group = group_above(before[1], "cpu")
+    file, limit, none = (
+        (group / "cpu.max", "50000 100000", "max 100000")
+        if (group / "cpu.max").exists()
+        else (group / "cpu.cfs_quota_us", "50000", "-1")
+    )
+    file.write_text(limit)
+    try:
+        records = measure("bare", engine)
+    finally:
+        file.write_text(none)
+    assert before[1].resources["cpu_quota"] is None
+    assert records[1].resources["cpu_quota"] == 0.5
+    assert "a CPU quota stopped it in " in records[1].noise_verdict
+    assert "a CPU quota stopped it in " not in records[0].noise_verdict
+    assert comparable([Pair(*records)]).startswith(
+        "not comparable: resource cpu_quota is none in bare and 0.5"
+    )
+
+
+@pytest.mark.parametrize("engine", ["docker", "podman"])
+def test_a_run_that_is_killed_for_want_of_memory_says_so(prepared, tmp_path, measure, engine):
+    usable(engine)
+    group = group_above(measure("bare", engine, name="before")[1], "memory")
+    file = next(group / n for n in ("memory.max", "memory.limit_in_bytes") if (group / n).exists())
+    none = "max" if file.name == "memory.max" else "-1"
+    shutil.copy(prepared, tmp_path / "digits.npz")
+    asked = task(tmp_path, ["bare", engine], rounds=ROUNDS, threads=None, timeout_s=120)
+    file.write_text(str(120 << 20))
+    try:
+        bare, killed = measure_block(asked, {name: platforms.create(name) for name in ("bare", engine)})
+    finally:
+        file.write_text(none)
+    assert bare.status == "ok"
+    assert killed.status == "failed"
+    assert "the kernel has killed for want of memory" in killed.failure.reason
+
+
+@pytest.mark.parametrize("engine", [name for name in platforms.ENGINES if name != "bare"])
+def test_every_environment_has_the_cpus_that_the_controller_is_bound_to(measure, engine):
+    usable(engine)
+    all_cpus = os.sched_getaffinity(0)
+    if len(all_cpus) < 2:
+        pytest.skip("one CPU: there is nothing to be bound to")
+    os.sched_setaffinity(0, {max(all_cpus)})
+    try:
+        records = measure("bare", engine)
+    finally:
+        os.sched_setaffinity(0, all_cpus)
+    assert [record.resources["cpus"] for record in records] == [[max(all_cpus)]] * 2
+    assert not comparable([Pair(*records)]).startswith("not comparable")
 
 
 def test_a_worker_that_spins_while_it_waits_is_named(measure, monkeypatch):

@@ -36,7 +36,8 @@ def overhead(arguments: Namespace) -> int:
     notes = [part for part in (found.note, *notes) if part]
     if arguments.json:
         columns = {"baseline_column": base.column, "platform_column": own.column}
-        print(json.dumps(asdict(found) | columns | {"note": "; ".join(notes)}, indent=1))
+        told = asdict(found) | columns | {"note": "; ".join(notes)}
+        print(json.dumps(told, indent=1, allow_nan=False))
     else:
         # with the columns' names, so that nobody's first value passes for a header unseen
         print(f"Overhead of {_named(own)} against {_named(base)} in {found.metric}; positive = slower.")
@@ -56,7 +57,7 @@ def _check_columns(base: numbers.Numbers, own: numbers.Numbers, metric: str) -> 
         if kind and kind != metric:
             raise StudyError(
                 f"{one.path} has its values in the column {shown(name)}, which sounds like a {kind}, not a {metric}; "
-                f"say --metric {kind}, or rename the column."
+                f"rename the column if it holds a {metric}, else say --metric {kind}."
             )
     if all(kinds) and names[0].casefold() != names[1].casefold():
         raise StudyError(

@@ -19,18 +19,29 @@ _NO_VALUE = frozenset(("na", "n/a", "none", "null", "nil", "failed", "error", "t
 # Programs write whole numbers so where a column has gaps.
 _PLAIN_ZEROS = re.compile(r"(?<=\d)\.0+$")
 # What column names of logs and tools say they hold.
+_SECOND = r"(s|secs?|seconds?)"
+_TIME_IN_UNIT = re.compile(
+    rf"(^|_)(times?|duration|latency|elapsed|runtime|walltime)_?/_?({_SECOND}|ms|us|ns|min|h)$"
+)
 _THROUGHPUT = re.compile(
-    r"throughput|(_per_|/)s(ec(ond)?)?s?$|(^|_)(ips|fps)(_|$)|(images|items|samples|tokens|steps|batches)_s(ec)?$"
+    rf"throughput|(_per_|/_?){_SECOND}(?=[_/]|$)|(^|_)(ips|fps)(?=_|$)"
+    rf"|(images|imgs|items|samples|tokens|steps|batches)_{_SECOND}$"
 )
-_TIME = re.compile(
-    r"(^|_)(time|times|duration|latency|elapsed|seconds?|secs?|ms|us|ns|s)(_|$)|runtime|walltime"
-)
+_TIME = re.compile(rf"(^|_)(times?|duration|latency|elapsed|{_SECOND}|ms|us|ns)(?=[_/]|$)|runtime|walltime")
+# One thing and seconds may be a rate or a time, as in `it_s` and `step_s`; `t/s` may be tokens.
+_EITHER = re.compile(rf"^((it|img|image|item|sample|token|step|batch)_|t/_?){_SECOND}$")
 
 
 def kind_of(column: str | None) -> str:
-    """`throughput` or `time`, where a column's name says so; else empty."""
+    """`throughput` or `time`, where a column's name says so; empty where it says neither, or both."""
     name = re.sub(r"[\s\-.()\[\]]+", "_", (column or "").casefold()).strip("_")
-    return "throughput" if _THROUGHPUT.search(name) else "time" if _TIME.search(name) else ""
+    if _EITHER.search(name):
+        return ""
+    if _TIME_IN_UNIT.search(name):
+        return "time"
+    rest, rates = _THROUGHPUT.subn("", name)
+    times = _TIME.search(rest)
+    return "" if rates and times else "throughput" if rates else "time" if times else ""
 
 
 @dataclass(frozen=True)
@@ -128,6 +139,9 @@ def _places(
     for name in (column, pair):
         if name is not None and name not in header:
             raise StudyError(f"{path} has no column {shown(name)}{nearest(name, header)}")
+    twice = next((name for name in header if header.count(name) > 1), None)
+    if twice is not None:
+        raise StudyError(f"{path} has two columns {shown(twice)}; give each a name of its own.")
     pair = pair or next((name for name in PAIR_COLUMNS if name in header and name != column), None)
     others = [name for name in header if name != pair]
     if column is None and len(others) != 1:

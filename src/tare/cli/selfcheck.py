@@ -37,8 +37,9 @@ def self_check(arguments: Namespace) -> int:
         )
     _print(found)
     wrong = [answer for answer in found if answer.problem]
-    for answer in wrong:
-        print(f"{answer.cell}, {answer.environment}: {wording.sentence(answer.problem)}")
+    for answer in found:
+        for words in filter(None, (answer.problem, answer.notes and f"note: {answer.notes}")):
+            print(f"{answer.cell}, {answer.environment}: {wording.sentence(words)}")
     if wrong:
         print(f"Self-check FAILED: {len(wrong)} of {wording.count(len(found), 'known answer')} not met.")
         return 1

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -24,6 +26,9 @@ from tare.platforms import EngineError, Launch, Platform, WorkerHandle
 from tare.platforms.hostsoftware import find
 from tare.platforms.hostview import host_view
 from tare.records.schema import CellKey, Failure, Metrics, Record, Status, Turn
+from tare.telemetry import procfs
+from tare.worker import cgroups
+from tare.worker.cgroups import Throttling
 
 RUN_DIR_PREFIX = "tare-run-"
 _LOG_TAIL_BYTES = 2000
@@ -31,7 +36,7 @@ _LOG_TAIL_BYTES = 2000
 _STOP_TIMEOUT_S = 20.0
 # How long a worker that told of an error may take to end by itself.
 _LAST_WORDS_S = 2.0
-_KILLED = 137
+_KILLED, _BUS_ERROR = 137, 135
 
 
 @dataclass(frozen=True)
@@ -80,9 +85,13 @@ class Run:
     noise_verdict: str = ""
     failure: Failure | None = None
     timed_out: bool = False
-    unanswered_s: float = 0.0
-    """For how long it was at work, or hung, without an answer, before it was given up."""
+    last_cpu_s: float | None = None
+    """CPU time that it had used when it was given up; None where that could not be read."""
+    unaccounted_s: float = 0.0
+    """Seconds, on each CPU, in which a run that was given up may have been at work unseen, at most."""
     _asked_t: float | None = None
+    _pid: int | None = None
+    _oom_kills: int | None = None
     _handle: WorkerHandle | None = None
     _conversation: Conversation | None = None
     _run_dir: Path | None = None
@@ -97,6 +106,11 @@ class Run:
     def alive(self) -> bool:
         """Whether it can still be measured."""
         return self.failure is None
+
+    @property
+    def seen_from_outside(self) -> bool:
+        """Whether its process is known to this host and not another user's secret."""
+        return self._pid is not None
 
     @property
     def _log(self) -> Path:
@@ -138,8 +152,9 @@ class Run:
         )  # fmt: skip
         launch = Launch(
             token=self.token, program=program, variables=self.variables, run_dir=self._run_dir,
-            read_only=(*host.paths, task.data.resolve()), log=self._log,
+            read_only=(*host.paths, task.data.resolve()), log=self._log, cpus=_bound_to(),
         )  # fmt: skip
+        self._oom_kills = procfs.oom_kills()
         self.phases["requested"] = time.monotonic()
         try:
             self._handle = self.platform.start(launch)
@@ -167,9 +182,13 @@ class Run:
             RunFailed: it broke, gave no answer, or is somewhere else.
         """
         ready = self._talk().ready()
-        self.software, self.resources = ready.software, ready.resources
         # The kernel's own account of the very process, which nothing inside can feign; and what both are judged by.
         seen = host_view(self.token, ready.evidence)
+        self.software, self.resources = (
+            ready.software,
+            {**ready.resources, **_tightest(ready.resources, seen)},
+        )
+        self._pid = seen.get("pid")
         self.evidence = {**ready.evidence, "host_view": seen, "controller": context(outside)}
         self._test = {"test_items": ready.test_items, "classes": ready.classes}
         self.attested = attested(self.evidence, outside)
@@ -190,7 +209,12 @@ class Run:
 
     def usage(self) -> Used:
         """What the worker has used of the machine so far."""
+        self._asked_t = time.monotonic()
         return self._talk().usage()
+
+    def throttling(self) -> Throttling:
+        """What quotas did to it, by the control groups around it as this host sees them."""
+        return {} if self._pid is None else cgroups.throttling(procfs.PROC / str(self._pid))
 
     def finish(self) -> None:
         """Evaluate what was learned, and end the worker in peace."""
@@ -206,23 +230,44 @@ class Run:
     def fail(self, failure: RunFailed) -> None:
         """Take note of why it can't go on, and end whatever is left of it."""
         status = None
+        if self._pid is not None:
+            self.last_cpu_s = procfs.process_cpu_s(self._pid)
+        seen_t = self._asked_t if self.last_cpu_s is None else time.monotonic()
         if self._handle is not None:
             # One whose channel has closed is ending, and an engine may take its time to say how.
             ending = self._handle.lines.wait_closed(0.0 if failure.timed_out else _LAST_WORDS_S)
             status = self._handle.wait(_STOP_TIMEOUT_S if ending else 0.0)
             with suppress(EngineError):  # what could not be removed is tried again, and told, by discard()
                 self._handle.kill()
-        if self._asked_t is not None:
-            self.unanswered_s = time.monotonic() - self._asked_t
+        if seen_t is not None:
+            self.unaccounted_s = time.monotonic() - seen_t
         reason, log_tail = failure.reason.strip().rstrip("."), self._log_tail()
-        if status == _KILLED:
-            reason += " (it was killed: by somebody, or by the kernel for want of memory)"
+        if status == _KILLED and not failure.timed_out:
+            reason += f" ({self._killed_by()})"
+        elif status == _BUS_ERROR:
+            reason += f" ({self._bus_error()})"
         elif status not in (None, 0) and "without a word" in reason:
             reason += f" (exit status {status}{_last_words(log_tail)})"
         self.timed_out = failure.timed_out
         self.failure = Failure(
             reason=f"{reason}.", stage=failure.stage, exit_status=status, log_tail=log_tail
         )
+
+    def _killed_by(self) -> str:
+        """Who killed it, as far as the kernel's count of processes killed for want of memory tells."""
+        now = procfs.oom_kills()
+        if now is None or self._oom_kills is None:
+            return "it was killed: by somebody, or by the kernel for want of memory"
+        if now > self._oom_kills:
+            limit = self.resources.get("memory_limit_bytes")
+            limited = f", with a limit of {limit / 2**20:.0f} MiB on it" if limit else ""
+            return f"it was killed, and meanwhile the kernel has killed for want of memory{limited}"
+        return "it was killed by somebody; the kernel has killed nothing for want of memory"
+
+    def _bus_error(self) -> str:
+        shm_bytes = self.evidence.get("shm_bytes")
+        has = f"; it has {shm_bytes / 2**20:.0f} MiB here" if shm_bytes is not None else ""
+        return f"a bus error, as where /dev/shm is full{has}"
 
     def discard(self) -> None:
         """Leave nothing running and nothing on disk but log and record; may be called twice.
@@ -304,6 +349,22 @@ class Run:
                 return file.read().decode("utf-8", "replace")
         except OSError:
             return ""
+
+
+def _bound_to() -> tuple[int, ...]:
+    """The CPUs that this process may use; empty where these are all there are."""
+    cpus = sorted(os.sched_getaffinity(0))
+    return tuple(cpus) if len(cpus) < (os.cpu_count() or 1) else ()
+
+
+def _tightest(inside: Mapping[str, Any], outside: Mapping[str, Any]) -> dict[str, Any]:
+    """Limits of the control groups, the tighter of what is seen from inside and from this host."""
+    found = {}
+    for key in ("cpu_quota", "memory_limit_bytes"):
+        limits = [value for value in (inside.get(key), outside.get(key)) if value is not None]
+        if limits:
+            found[key] = min(limits)
+    return found
 
 
 def _last_words(log_tail: str) -> str:

@@ -9,8 +9,10 @@ from typing import Any
 from tare.measure import locks
 from tare.measure.lockstep import RunFailed
 from tare.measure.run import Run
+from tare.plan.specification import threads
 from tare.telemetry import gpu_state, noise, noise_verdict
 from tare.telemetry.noise import Counters, WorkerWindow
+from tare.worker.cgroups import Throttling
 
 
 class Watch:
@@ -24,9 +26,11 @@ class Watch:
         self._runs = list(runs)
         self._gpu = gpu
         self._before: dict[Run, Counters] = {}
+        self._groups: dict[Run, Throttling] = {}
         for run in self._runs:
             try:
                 self._before[run] = run.usage()
+                self._groups[run] = run.throttling()
             except RunFailed as failure:
                 run.fail(failure)
         cpus = set(os.sched_getaffinity(0))
@@ -44,7 +48,10 @@ class Watch:
     def end(self) -> None:
         """Read again, and give each run its figures and its verdict."""
         host_after = noise.read_host(self._cpus)
-        gpus = gpu_state.figures(self._gpus_before, gpu_state.read(), locks.campaign()) if self._gpu else {}
+        gpus: dict[str, Any] = {}
+        if self._gpu:
+            hidden = sum(not run.seen_from_outside for run in self._before)
+            gpus = gpu_state.figures(self._gpus_before, gpu_state.read(), locks.campaign(), hidden)
         windows = {run: self._window(run) for run in self._before}
         host = noise.host_figures(self._host_before, host_after, windows.values())
         own = {run: noise.worker_figures(window, len(self._cpus)) for run, window in windows.items()}
@@ -61,5 +68,8 @@ class Watch:
                 after = run.usage()
             except RunFailed as failure:
                 run.fail(failure)
-        unaccounted_s = 0.0 if after is not None else run.unanswered_s * len(self._cpus)
-        return WorkerWindow(self._before[run], after, run.turns, unaccounted_s)
+        unaccounted_s = 0.0 if after is not None else run.unaccounted_s * len(self._cpus)
+        return WorkerWindow(
+            self._before[run], after, run.turns, threads(run.task.study), run.last_cpu_s, unaccounted_s,
+            (self._groups[run], run.throttling()),
+        )  # fmt: skip

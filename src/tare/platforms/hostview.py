@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tare.platforms.process import processes
+from tare.worker import cgroups
 from tare.worker.evidence import telling_mounts
 
 # The programs that engines leave between themselves and a container. Of others no argument is recorded: they may be
@@ -19,7 +20,7 @@ _LONGEST_ARGUMENTS = 300
 
 
 def host_view(token: str, inside: dict[str, Any], proc: Path = Path("/proc")) -> dict[str, Any]:
-    """Control groups, mounts and ancestors of the worker's process, as this host sees it.
+    """Control groups with their limits, mounts and ancestors of the worker's process, as this host sees it.
 
     Of the processes that carry the run's token (an engine's helpers may, too) it is the one that has the id and the
     namespaces that the worker reported of itself.
@@ -31,7 +32,8 @@ def host_view(token: str, inside: dict[str, Any], proc: Path = Path("/proc")) ->
 
     Returns:
         `pid`, `cgroup`, `mounts`, and `ancestors` (`name`, and of engines' helpers `arguments`; from the parent up to
-        the controller or the first process); empty where the process can't be found or read: it may belong to another
+        the controller or the first process), `cpu_quota` and `memory_limit_bytes` (the tightest of all groups around
+        it, None where there is none); empty where the process can't be found or read: it may belong to another
         user, or the controller may have a process namespace of its own.
     """
     namespaces = inside.get("namespaces")
@@ -49,6 +51,9 @@ def host_view(token: str, inside: dict[str, Any], proc: Path = Path("/proc")) ->
                 "cgroup": (folder / "cgroup").read_text("utf-8", "replace").splitlines(),
                 "mounts": telling_mounts((folder / "mountinfo").read_text("utf-8", "replace")),
                 "ancestors": list(_ancestors(folder)),
+                # from inside, a container often sees no group above its own
+                "cpu_quota": cgroups.cpu_quota(folder),
+                "memory_limit_bytes": cgroups.memory_limit_bytes(folder),
             }
         except OSError:
             continue  # gone meanwhile, or not ours to look at

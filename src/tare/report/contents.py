@@ -11,6 +11,7 @@ import pandas as pd
 from tare.plan.table import IF_NEEDED, MEASURE
 from tare.records.schema import Record
 from tare.report import rows, wording
+from tare.stats import digits
 from tare.stats.comparable import SEPARATOR
 from tare.stats.known import Answer, SelfCheck
 from tare.stats.planned import natural
@@ -150,21 +151,30 @@ def self_check(check: SelfCheck | None) -> str:
     )
 
 
+def _ends(ends: tuple[float | None, float | None], places: int) -> str:
+    low, high = ends
+    return "" if low is None or high is None else digits.interval(low, high, places)
+
+
 def known_rows(answers: Iterable[Answer]) -> list[dict[str, str]]:
     """Each known answer as text."""
     found = []
     for answer in answers:
-        estimate, nothing = answer.estimate, (None, None)
+        estimate, nothing, truth = answer.estimate, (None, None), answer.truth_pct
+        interval, joint = (estimate and estimate.interval_pct()) or nothing, answer.joint_pct or nothing
+        ends = [end for end in (*interval, *joint) if end is not None]
+        places = digits.decimals(*ends, bounds=[truth])
         found.append(
             {
                 "cell": answer.cell,
                 "environment": answer.environment,
                 "blocks": "" if estimate is None else str(estimate.blocks),
-                "truth": wording.fixed(answer.truth_pct, 2),
-                "estimate": "" if estimate is None else wording.fixed(estimate.pct, 2),
-                "interval": wording.interval(*((estimate and estimate.interval_pct()) or nothing)),
-                "joint": wording.interval(*(answer.joint_pct or nothing)),
+                "truth": digits.fixed(truth, places),
+                "estimate": "" if estimate is None else digits.fixed(estimate.pct, places),
+                "interval": _ends(interval, places),
+                "joint": _ends(joint, places),
                 "problem": answer.problem,
+                "notes": answer.notes,
             }
         )
     return found

@@ -80,8 +80,10 @@ def _range(good: pd.DataFrame) -> str:
     estimates = [float(value) for value in good["estimate_pct"]]
     if len(estimates) == 1:
         row = good.iloc[0]
-        interval = wording.typographic(wording.interval(row["ci_low_pct"], row["ci_high_pct"]))
-        return f"{_percent(estimates[0])}{f' {interval}' if interval else ''} in the one cell {row['cell']}"
+        line = rows.lines(good)[0]
+        interval = wording.typographic(line.interval)
+        estimate = f"{wording.typographic(line.estimate)}{_SPACE}%"
+        return f"{estimate}{f' {interval}' if interval else ''} in the one cell {row['cell']}"
     ends = f"from {_percent(min(estimates))} to {_percent(max(estimates))}"
     return f"{ends}, median {_percent(median(estimates))}, over {len(estimates)} cells"
 
@@ -102,7 +104,7 @@ def _again(good: pd.DataFrame, baseline: str, intervals: levels.Intervals) -> li
         if wording.is_number(end)
     ]
     if not ends:
-        return [*said, "At least 2 blocks are needed to say how finely this machine can be measured."]
+        return [*said, "Without an interval it says nothing of how finely this machine can be measured."]
     said.append(
         f"The intervals ({intervals.words}) reach up to {_percent(max(ends))} from 0: with so many blocks, an "
         "overhead of about that size is told from none about half of the time on this machine."

@@ -16,6 +16,8 @@ from tare.plan.study import FEWEST_FOR_BCA
 from tare.stats.intervals import Estimate, spread
 from tare.stats.metrics import Metric
 
+# In the column ci_method.
+BCA = "BCa"
 # Enough that a bound at 99.9 % still has twenty resamples beyond it.
 RESAMPLES = 19_999
 # The same records give the same interval.
@@ -35,7 +37,7 @@ class BcaEstimate(Estimate):
     @property
     def method(self) -> str:
         """How the interval is made, as overhead.csv names it."""
-        return "BCa"
+        return BCA
 
     @cached_property
     def _resampled(self) -> Any:

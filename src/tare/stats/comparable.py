@@ -7,6 +7,7 @@ framework or fewer CPUs, makes the two incomparable.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,10 @@ DIFFERS = "differs: "
 NOT_COMPARABLE = "not comparable: "
 SEPARATOR = "; "
 MOST_DIFFERENCES = 3
+# Of long values that begin alike so many characters are shown before they part.
+_BEFORE = 8
+_TOTALS = ("resource memory_total_bytes", "host memory_bytes")
+_TOTAL_TOLERANCE = 0.01
 
 
 def is_comparable(text: str) -> bool:
@@ -57,9 +62,25 @@ def _common(record: Record) -> dict[str, Any]:
     }
 
 
-def _short(value: Any, most: int = 40) -> str:
-    text = "none" if value is None else " ".join(str(value).split())
+def _short(text: str, most: int = 40) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _apart(values: Sequence[Any]) -> list[str]:
+    """Values in few words each; where long ones begin alike, from shortly before they part."""
+    texts = ["none" if value is None else " ".join(str(value).split()) for value in values]
+    if len({_short(text) for text in texts}) < len(texts):
+        alike = next((i for i, letters in enumerate(zip(*texts, strict=False)) if len(set(letters)) > 1), 0)
+        common = max(0, alike - _BEFORE)
+        texts = [f"…{text[common:]}" if common else text for text in texts]
+    return [_short(text) for text in texts]
+
+
+def _same(key: str, one: Any, other: Any) -> bool:
+    """Whether two values are the same; the kernel's total of memory moves a little with each start and ballooning."""
+    if key in _TOTALS and isinstance(one, int) and isinstance(other, int):
+        return math.isclose(one, other, rel_tol=_TOTAL_TOLERANCE)
+    return bool(one == other)
 
 
 def _named(names: Sequence[str], most: int = 2) -> str:
@@ -81,9 +102,9 @@ def differences(pair: Pair) -> list[str]:
     names = (pair.baseline.environment, pair.platform.environment)
     found = []
     for key in [*baseline, *(key for key in platform if key not in baseline)]:
-        if key in allowed or baseline.get(key) == platform.get(key):
+        if key in allowed or _same(key, baseline.get(key), platform.get(key)):
             continue
-        ours, theirs = (_short(values.get(key)) for values in (baseline, platform))
+        ours, theirs = _apart([baseline.get(key), platform.get(key)])
         found.append(f"{key} is {ours} in {names[0]} and {theirs} in {names[1]}")
     libraries = other_libraries(pair.baseline, pair.platform)
     if libraries:
@@ -93,14 +114,13 @@ def differences(pair: Pair) -> list[str]:
 
 def _kept(run: Record) -> dict[str, Any]:
     """What has to stay the same from block to block, by a readable name; only what the record tells."""
-    engine = {key: run.platform.get(key) for key in ("version", "runtime", "storage_driver")}
+    engine = {f"engine {key}": run.platform.get(key) for key in ("version", "runtime", "storage_driver")}
     steady = {trait.name: trait.value(run) for trait in STEADY}
     return {
         **{f"software {key}": value for key, value in flat(run.software).items()},
         **{f"resource {key}": value for key, value in flat(run.resources).items()},
         **{f"host {key}": value for key, value in flat(run.host).items()},
-        **{f"engine {key}": value for key, value in engine.items()},
-        **{key: value for key, value in steady.items() if value is not None},
+        **{key: value for key, value in (engine | steady).items() if value is not None},
     }
 
 
@@ -110,14 +130,14 @@ def changes(runs: Sequence[Record]) -> list[str]:
     An estimate over blocks of different software or machines would be one of nothing in particular. What an older
     record does not tell is no change.
     """
-    seen: dict[str, list[str]] = {}
+    seen: dict[str, list[Any]] = {}
     for run in runs:
         for key, value in _kept(run).items():
             kinds = seen.setdefault(key, [])
-            if _short(value) not in kinds:
-                kinds.append(_short(value))
+            if not any(_same(key, value, kind) for kind in kinds):
+                kinds.append(value)
     found = [
-        f"{key} changed between blocks of {runs[0].environment}: {', '.join(kinds[:MOST_DIFFERENCES])}"
+        f"{key} changed between blocks of {runs[0].environment}: {', '.join(_apart(kinds[:MOST_DIFFERENCES]))}"
         for key, kinds in seen.items()
         if len(kinds) > 1
     ]

@@ -48,6 +48,10 @@ class Interval(Protocol):
     def interval_pct(self, level: float | None = None) -> tuple[float, float] | None:
         """The interval that is printed, or at another level, percent; None where there is none."""
 
+    @property
+    def level_of_equivalence(self) -> float:
+        """Confidence level of the interval of two one-sided tests."""
+
     def equivalence_interval_pct(self) -> tuple[float, float] | None:
         """The interval of two one-sided tests, percent; None where there is none."""
 

@@ -18,7 +18,7 @@ from tare.stats import digits, precision
 from tare.stats.comparable import is_comparable
 from tare.stats.intervals import Estimate
 from tare.stats.metrics import named
-from tare.stats.overhead import compare
+from tare.stats.overhead import Comparison, compare
 from tare.stats.planned import Measured, read_plan, sort_records, with_needed
 
 # All intervals together hold their truths with at least this confidence (Bonferroni: each at 1 - (1 - it) / number).
@@ -37,6 +37,7 @@ class Answer:
         estimate: None where nothing could be estimated.
         joint_pct: the interval of all answers together.
         problem: why the answer is not right, in words; empty where it is.
+        notes: what else is to be said of the blocks: noise, drift, order.
     """
 
     cell: str
@@ -46,6 +47,7 @@ class Answer:
     estimate: Estimate | None
     joint_pct: tuple[float, float] | None
     problem: str
+    notes: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,9 +100,7 @@ def answers(
         if truth is not None:
             own, base = runs.get((cell, name), Measured()), runs.get((cell, one.baseline), Measured())
             compared = compare(one, own, base, metric, level=LEVEL, until_precise=stretch)
-            differs = "" if is_comparable(compared.comparable) else compared.comparable
-            said = "; ".join(part for part in (differs, *compared.notes) if part)
-            found.append((metric.overhead_pct(truth), one, compared.estimate, said))
+            found.append((metric.overhead_pct(truth), one, compared))
     joint_level = 1 - (1 - JOINT_LEVEL) / max(len(found), 1)
     return [
         _judged(
@@ -109,19 +109,25 @@ def answers(
                 environment=one.environment,
                 baseline=one.baseline,
                 truth_pct=truth_pct,
-                estimate=estimate,
-                joint_pct=None if estimate is None else estimate.interval_pct(joint_level),
+                estimate=compared.estimate,
+                joint_pct=None if compared.estimate is None else compared.estimate.interval_pct(joint_level),
                 problem="",
+                notes="; ".join(compared.notes),
             ),
-            said,
+            compared,
         )
-        for truth_pct, one, estimate, said in found
+        for truth_pct, one, compared in found
     ]
 
 
-def _judged(answer: Answer, said: str) -> Answer:
+def _judged(answer: Answer, compared: Comparison) -> Answer:
     if answer.estimate is None:
+        differs = "" if is_comparable(compared.comparable) else compared.comparable
+        said = "; ".join(part for part in (differs, answer.notes) if part)
         return replace(answer, problem=f"nothing was estimated: {said or 'no block has both runs'}")
+    planned = len(compared.planned.repetitions)
+    if answer.estimate.blocks < planned:
+        return replace(answer, problem=f"only {answer.estimate.blocks} of {planned} blocks have both runs")
     interval = answer.estimate.interval_pct()
     if interval is None or answer.joint_pct is None:
         blocks = answer.estimate.blocks

@@ -20,8 +20,10 @@ from tare.stats.metrics import STEP_TIME, THROUGHPUT, Metric
 KINDS = {"throughput": THROUGHPUT, "time": STEP_TIME}
 # At higher ones an interval tells of the distribution's far tail, which no list of numbers knows.
 HIGHEST_LEVEL = 0.9999
-# No platform makes training so much slower or faster; another unit does.
-_LARGEST_RATIO = 1e4
+# No platform makes training so much slower or faster, and no run of one program; another unit does (s and ms: 1,000).
+_LARGEST_RATIO = 300
+# Sums and ratios of values nearer to 0 or farther from it are beyond what a computer's numbers hold.
+_SMALLEST, _LARGEST = 1e-100, 1e100
 
 
 @dataclass(frozen=True)
@@ -107,9 +109,14 @@ class Independent:
         half, middle = quantile * math.sqrt(sum(parts)), self.platform.mean - self.baseline.mean
         return self.metric.overhead_pct(middle - half), self.metric.overhead_pct(middle + half)
 
+    @property
+    def level_of_equivalence(self) -> float:
+        """Confidence level of the interval of two one-sided tests at the same error rate."""
+        return 1 - 2 * (1 - self.level)
+
     def equivalence_interval_pct(self) -> tuple[float, float] | None:
-        """The interval of two one-sided tests at the same error rate."""
-        return self.interval_pct(1 - 2 * (1 - self.level))
+        """The interval of two one-sided tests, at `level_of_equivalence`."""
+        return self.interval_pct(self.level_of_equivalence)
 
     def with_blocks(self, blocks: int) -> Independent:
         """What it would be with that many values in each list, should means and spreads stay as they are."""
@@ -117,6 +124,26 @@ class Independent:
             self,
             baseline=replace(self.baseline, values=blocks),
             platform=replace(self.platform, values=blocks),
+        )
+
+
+def _check_values(name: str, values: Sequence[float]) -> None:
+    """See that a list holds runs of one program in one unit.
+
+    Raises:
+        ValueError: it does not.
+    """
+    if not len(values):
+        raise ValueError(f"{name} has no value; give one for each run.")
+    for place, value in enumerate(values, start=1):
+        if not (math.isfinite(value) and value > 0):
+            raise ValueError(f"value {place} of {name} is {value}; throughputs and times are above 0.")
+        if not _SMALLEST <= value <= _LARGEST:
+            raise ValueError(f"value {place} of {name} is {value}; give it in a unit of its own size.")
+    if max(values) > _LARGEST_RATIO * min(values):
+        raise ValueError(
+            f"the values of {name} reach from {min(values):g} to {max(values):g}, which no two runs of one "
+            "program do; give all in the same unit, and leave out what is no run."
         )
 
 
@@ -149,12 +176,8 @@ def overhead_of_values(
     if not 0.5 < level <= HIGHEST_LEVEL:
         raise ValueError(f"level is {level}; choose one above 0.5 and at most {HIGHEST_LEVEL}, such as 0.95.")
     verdicts.check_margin(margin_pct)
-    for name, values in (("baseline", baseline), ("platform", platform)):
-        if not len(values):
-            raise ValueError(f"{name} has no value; give one for each run.")
-        for place, value in enumerate(values, start=1):
-            if not (math.isfinite(value) and value > 0):
-                raise ValueError(f"value {place} of {name} is {value}; throughputs and times are above 0.")
+    _check_values("baseline", baseline)
+    _check_values("platform", platform)
     if paired and len(baseline) != len(platform):
         raise ValueError(
             f"baseline has {len(baseline)} values and platform {len(platform)}; pairs need as many of both."
@@ -166,7 +189,7 @@ def overhead_of_values(
     )
     if abs(fmean(own_logs) - fmean(base_logs)) > math.log(_LARGEST_RATIO):
         raise ValueError(
-            f"the values of one list are over {_LARGEST_RATIO:,.0f} times as large as those of the other; "
+            f"the values of one list are over {_LARGEST_RATIO:,} times as large as those of the other; "
             "give both in the same unit."
         )
     means = fmean(baseline), fmean(platform)
@@ -175,7 +198,13 @@ def overhead_of_values(
         found = estimate([b - a for a, b in zip(base_logs, own_logs, strict=True)], kind, level)
     else:
         found = Independent(Side.of(base_logs), Side.of(own_logs), kind, level)
-    low, high = found.interval_pct() or (None, None)
+    interval = found.interval_pct()
+    if interval is not None and not all(map(math.isfinite, interval)):
+        raise ValueError(
+            f"the values spread so much that the interval at {100 * level:g} % has no end that a number could hold; "
+            "give more values, or a lower level."
+        )
+    low, high = interval or (None, None)
     return ListOverhead(
         metric=metric,
         paired=paired,
@@ -218,4 +247,5 @@ def _note(found: Estimate | Independent, margin_pct: float) -> str:
         else "the two lists are taken for independent runs: whatever changed between measuring the one and the other, "
         "such as the machine's speed, is in the result"
     )
-    return "; ".join(part for part in (lacks, independent) if part)
+    decides = verdicts.equivalence_note(found, margin_pct)
+    return "; ".join(part for part in (lacks, decides, independent) if part)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from tare.plan.study import FEWEST_FOR_BCA, Study
 from tare.records.schema import Record
-from tare.stats import bootstrap, digits, drift, multiple, notes, precision, stalls, table, verdicts
+from tare.stats import bootstrap, drift, multiple, notes, precision, stalls, table, verdicts
 from tare.stats.comparable import comparable, is_comparable
 from tare.stats.intervals import Estimate, estimate
 from tare.stats.metrics import Metric, named
@@ -111,41 +111,25 @@ def compare(
             *(drift.notes(pairs, metric) if found is not None else []),
             *_said_of_runs(planned, own, base, len(pairs), len(apart)),
         ],
-        stall=stalls.look(pairs, metric) if found is not None else None,
+        stall=stalls.look(pairs, metric, until_precise=until_precise) if found is not None else None,
     )
 
 
 def _needed(found: Estimate, margin_pct: float) -> str:
     """What an estimate without a verdict lacks."""
+    few = notes.count(found.blocks, "block")
+    if found.interval_pct() is None and found.method == bootstrap.BCA and found.blocks < FEWEST_FOR_BCA:
+        gives = "gives" if found.blocks == 1 else "give"
+        return f"{few} {gives} no BCa interval, at least {FEWEST_FOR_BCA} are needed"
     if found.sd is None:
         return (
             "1 block gives no interval, at least 2 are needed"
             if found.blocks == 1
             else f"all {found.blocks} blocks have the very same ratio, which gives no interval"
         )
-    if found.interval_pct() is None:
-        few = notes.count(found.blocks, "block")
-        return f"{few} give no BCa interval, at least {FEWEST_FOR_BCA} are needed"
     blocks = verdicts.blocks_needed(found, margin_pct)
     number = f"about {blocks}" if blocks else f"over {verdicts.MOST_BLOCKS}"
     return f"for a verdict a new study of {number} blocks would be needed"
-
-
-def _equivalence(found: Estimate, margin_pct: float) -> str:
-    """A phrase where the printed interval would say something else of equivalence than the one that decides it."""
-    printed, narrower = found.interval_pct(), found.equivalence_interval_pct()
-    if printed is None or narrower is None:
-        return ""
-    inside, equivalent = (-margin_pct < low and high < margin_pct for low, high in (printed, narrower))
-    if inside == equivalent or not printed[0] <= 0 <= printed[1]:
-        return ""
-    level = found.level_of_equivalence
-    places = digits.decimals(*narrower, bounds=digits.sides(margin_pct))
-    return (
-        f"what decides on equivalence is the interval of two one-sided tests ({100 * level:.4g} %), "
-        f"{digits.interval(*narrower, places)}, which {'lies' if equivalent else 'does not lie'} "
-        f"within ±{margin_pct:g} %"
-    )
 
 
 def _row(planned: Planned, metric: Metric, verdict: str, said: Sequence[str]) -> dict[str, Any]:
@@ -178,7 +162,7 @@ def decide(comparison: Comparison, margin_pct: float, adjust: multiple.Adjustmen
     said = []
     if found is not None:
         said = [_needed(found, margin_pct)] if verdict == verdicts.INCONCLUSIVE else []
-        said += [phrase] if (phrase := _equivalence(found, margin_pct)) else []
+        said += [phrase] if (phrase := verdicts.equivalence_note(found, margin_pct)) else []
     baseline = _mean(metric, (pair.baseline for pair in pairs))
     value = _mean(metric, (pair.platform for pair in pairs))
     low, high = (found.interval_pct() if found is not None else None) or (None, None)

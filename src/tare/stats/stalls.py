@@ -6,10 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tare.stats import digits
 from tare.stats.intervals import estimate
 from tare.stats.metrics import Metric
 from tare.stats.multiple import step_down
 from tare.stats.pairs import Pair, log_time_ratio, log_total_ratio
+from tare.stats.precision import stretched
 
 # Share of whole tables in which a stall is told although there is none.
 FALSE_ALARMS = 0.01
@@ -34,8 +36,12 @@ class Stall:
     words: str
 
 
-def look(pairs: Sequence[Pair], metric: Metric) -> Stall | None:
-    """The difference in one comparison; None where too few blocks tell of it."""
+def look(pairs: Sequence[Pair], metric: Metric, *, until_precise: bool = False) -> Stall | None:
+    """The difference in one comparison; None where too few blocks tell of it.
+
+    Args:
+        until_precise: as in `tare.stats.overhead.compare`.
+    """
     both = [
         (ratio, total)
         for pair in pairs
@@ -44,16 +50,18 @@ def look(pairs: Sequence[Pair], metric: Metric) -> Stall | None:
     apart = [total - ratio for ratio, total in both]
     if len(both) < _FEWEST_BLOCKS or estimate(apart, metric).sd is None:
         return None
-    by_total = estimate([total for _, total in both], metric, _LEVEL)
+    totals = [total for _, total in both]
+    by_total = estimate(stretched(totals) if until_precise else totals, metric, _LEVEL)
     by_median = estimate([ratio for ratio, _ in both], metric)
     low, high = by_total.interval_pct() or (math.nan, math.nan)
+    places = digits.decimals(by_total.pct, low, high)
     return Stall(
         p=estimate(apart, metric).p_difference(),
         points=by_total.pct - by_median.pct,
         words=(
-            f"by total time the overhead is {by_total.pct:.2f} % (by itself: {100 * _LEVEL:g} % t interval "
-            f"[{low:.2f}, {high:.2f}]): some rounds were much slower on one side, which the median over rounds "
-            "leaves out"
+            f"by total time the overhead is {digits.fixed(by_total.pct, places)} % (by itself: {100 * _LEVEL:g} % "
+            f"t interval {digits.interval(low, high, places)}): some rounds were much slower on one side, which the "
+            "median over rounds leaves out"
         ),
     )
 

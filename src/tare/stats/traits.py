@@ -17,7 +17,7 @@ _WHOLE_UID_MAP = ["0", "0", str(2**32 - 1)]
 # What the part of the specification is called that says how an environment is made: its declared options.
 OPTIONS = "environment"
 # Resources that an option limits on purpose.
-LIMITED_BY_OPTION = {"cpus": ("cpus", "cpu_quota"), "memory": ("memory_limit_bytes",)}
+LIMITED_BY_OPTION = {"cpus": ("cpus", "cpus_after_import", "cpu_quota"), "memory": ("memory_limit_bytes",)}
 
 
 def size(value: float) -> str:
@@ -82,6 +82,15 @@ def _speculation(record: Record) -> tuple[str, str] | None:
     return (status[keys[0]], status[keys[1]]) if set(keys) <= status.keys() else None
 
 
+def _security_profile(record: Record) -> str | None:
+    """Of SELinux's labels (user:role:type:level) without the categories, which are drawn anew for each container."""
+    profile = record.evidence.get("security_profile")
+    if not isinstance(profile, str):
+        return None
+    fields = profile.split(":")
+    return ":".join(fields[:4]) if len(fields) > 4 else profile
+
+
 def _open_files_text(value: int) -> str:
     return "unlimited" if value < 0 else f"{value:,}"
 
@@ -99,6 +108,12 @@ def _limited(key: str) -> Callable[[Record], Any]:
 
 def _limit_text(text: Callable[[Any], str]) -> Callable[[Any], str]:
     return lambda value: value if isinstance(value, str) else text(value)
+
+
+def _mitigations(record: Record) -> tuple[tuple[str, str], ...] | None:
+    """What the kernel does against faults of the processor, those that there are."""
+    found = record.evidence.get("mitigations")
+    return tuple(sorted(found.items())) if isinstance(found, Mapping) and found else None
 
 
 def _injected(record: Record) -> Any:
@@ -122,7 +137,7 @@ TRAITS = (
         _evidence("status", "NoNewPrivs"),
         lambda value: "off" if value == "0" else "on",
     ),
-    Trait("security profile", _evidence("security_profile")),
+    Trait("security profile", _security_profile),
     Trait("network", _network),
     Trait(
         "user ids", _evidence("uid_map"), lambda value: "the host's" if value == _WHOLE_UID_MAP else "mapped"
@@ -138,7 +153,10 @@ LIMITS = {
 }
 NAMES = tuple(trait.name for trait in (*TRAITS, *LIMITS.values()))
 # Those that bear on the speed of a run by themselves: an environment in which they change is not one environment.
-STEADY = tuple(trait for trait in TRAITS if trait.name in ("seccomp", "speculation"))
+STEADY = (
+    *(trait for trait in TRAITS if trait.name in ("seccomp", "speculation")),
+    Trait("mitigations", _mitigations, lambda value: "; ".join(f"{name}: {text}" for name, text in value)),
+)
 
 
 def declared(record: Record) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tare.stats import digits
 from tare.stats.intervals import Interval, Resizable
 
 SLOWER = "slower"
@@ -70,6 +71,22 @@ def verdict(estimate: Interval, margin_pct: float) -> str:
         return INCONCLUSIVE
     bounds = Bounds(*interval, *narrower, margin_pct)
     return next((name for name, holds in TABLE if holds(bounds)), INCONCLUSIVE)
+
+
+def equivalence_note(found: Interval, margin_pct: float) -> str:
+    """A phrase where the printed interval would say something else of equivalence than the one that decides it."""
+    printed, narrower = found.interval_pct(), found.equivalence_interval_pct()
+    if printed is None or narrower is None:
+        return ""
+    inside, equivalent = (-margin_pct < low and high < margin_pct for low, high in (printed, narrower))
+    if inside == equivalent or not printed[0] <= 0 <= printed[1]:
+        return ""
+    places = digits.decimals(*narrower, bounds=digits.sides(margin_pct))
+    return (
+        f"what decides on equivalence is the interval of two one-sided tests ({100 * found.level_of_equivalence:.4g} %"
+        f"), {digits.interval(*narrower, places)}, which {'lies' if equivalent else 'does not lie'} "
+        f"within ±{margin_pct:g} %"
+    )
 
 
 def blocks_needed(estimate: Resizable, margin_pct: float) -> int | None:

@@ -90,18 +90,30 @@ def _read_one(handle: Any) -> GpuReading:
 
 
 def figures(
-    before: Sequence[GpuReading], after: Sequence[GpuReading], campaign: str, proc: Path = PROC
+    before: Sequence[GpuReading],
+    after: Sequence[GpuReading],
+    campaign: str,
+    hidden: int = 0,
+    proc: Path = PROC,
 ) -> dict[str, Any]:
     """What the GPUs did between two readings, for the record; empty where there is none.
 
+    Where a process of ours is seen on some of the GPUs, the others are left out: what happens there is no matter.
+
     Args:
         campaign: what the token of each of our own workers begins with.
+        hidden: how many of our own workers belong to another user, so that their token can't be read. So many of the
+            processes that can't be told are taken for them.
         proc: what stands for /proc.
     """
     if not before or len(before) != len(after):
         return {}
-    seen = {pid for reading in (*before, *after) for pid in reading.processes}
-    owners = [_is_ours(pid, campaign, proc) for pid in seen]
+    pairs = list(zip(before, after, strict=True))
+    ours = {pid: _is_ours(pid, campaign, proc) for pair in pairs for one in pair for pid in one.processes}
+    used = [pair for pair in pairs if any(ours[pid] for one in pair for pid in one.processes)]
+    pairs = used if used and not hidden else pairs
+    seen = {pid for pair in pairs for one in pair for pid in one.processes}
+    unknown = sum(ours[pid] is None for pid in seen)
     found: dict[str, Any] = {
         "gpus": [
             {
@@ -111,21 +123,19 @@ def figures(
                 "temperature_c": [old.temperature_c, new.temperature_c],
                 "slowed_by": sorted({*old.slowed_by, *new.slowed_by}),
             }
-            for old, new in zip(before, after, strict=True)
+            for old, new in pairs
         ],
-        "gpu_foreign_processes": owners.count(False),
-        # another user's: a container of our own may be among them
-        "gpu_unknown_processes": owners.count(None),
+        "gpu_foreign_processes": sum(ours[pid] is False for pid in seen) + max(0, unknown - hidden),
+        "gpu_unknown_processes": unknown,
     }
-    both = list(zip(before, after, strict=True))
     counted = [
         (new.slowed_ns - old.slowed_ns) / 1e6
-        for old, new in both
+        for old, new in pairs
         if old.slowed_ns is not None and new.slowed_ns is not None
     ]
     if counted:
         found["gpu_throttled_ms"] = round(sum(counted), 1)
-    others = [reading for pair in both if None in (pair[0].slowed_ns, pair[1].slowed_ns) for reading in pair]
+    others = [reading for pair in pairs if None in (pair[0].slowed_ns, pair[1].slowed_ns) for reading in pair]
     if others:
         found["gpu_slowdowns"] = sum(bool(reading.slowed_by) for reading in others)
     return found

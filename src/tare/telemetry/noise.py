@@ -98,19 +98,27 @@ class WorkerWindow:
     Attributes:
         after: None where the worker failed in between.
         turns: its turns in between.
-        unaccounted_s: CPU seconds that it may have used at most after its last turn, where it failed.
+        threads: how many threads its framework has.
+        last_cpu_s: CPU time that it had used when it was given up, where it failed and that could be read.
+        unaccounted_s: CPU seconds that it may have used besides, at most, where it failed.
+        groups: the control groups around it as the host sees them, before and after.
     """
 
     before: Counters
     after: Counters | None
     turns: Sequence[Turn] = field(default_factory=tuple)
+    threads: int = 1
+    last_cpu_s: float | None = None
     unaccounted_s: float = 0.0
+    groups: tuple[Throttling, Throttling] = field(default_factory=lambda: ({}, {}))
 
     @property
     def cpu_s(self) -> float:
         """CPU time that it is known to have used."""
         if self.after is not None:
             return self.after.cpu_s - self.before.cpu_s
+        if self.last_cpu_s is not None:
+            return self.last_cpu_s - self.before.cpu_s
         ends = [turn.cpu_s[1] for turn in self.turns if turn.cpu_s is not None]
         return ends[-1] - self.before.cpu_s if ends else 0.0
 
@@ -139,16 +147,20 @@ def host_figures(
     """What the host did between two readings, for the record; what isn't known is left out.
 
     Other processes' CPU time is that of the CPUs less that of the workers and the controller. An engine's daemons are
-    others: their work can't be told from what they do for somebody else.
+    others: their work can't be told from what they do for somebody else. What a worker that failed may have used unseen
+    makes `other_cpu_pct` the least that others used, and there is `other_cpu_at_most_pct`.
     """
     window_s = after.t - before.t
     available_s = window_s * len(before.cpus)
     found: dict[str, Any] = {"window_s": _rounded(window_s, 3), "load_1min_before": before.load_1min}
     if before.cpu is not None and after.cpu is not None and window_s >= _LEAST_WINDOW_S:
-        ours_s = after.own_cpu_s - before.own_cpu_s + sum(w.cpu_s + w.unaccounted_s for w in workers)
-        others_s = max(0.0, after.cpu.busy_s - before.cpu.busy_s - ours_s)
+        ours_s = after.own_cpu_s - before.own_cpu_s + sum(w.cpu_s for w in workers)
+        others_s = after.cpu.busy_s - before.cpu.busy_s - ours_s
+        unaccounted_s = sum(w.unaccounted_s for w in workers)
+        if unaccounted_s:
+            found["other_cpu_at_most_pct"] = _rounded(100 * max(0.0, others_s) / available_s)
         found |= {
-            "other_cpu_pct": _rounded(100 * others_s / available_s),
+            "other_cpu_pct": _rounded(100 * max(0.0, others_s - unaccounted_s) / available_s),
             "steal_pct": _rounded(100 * (after.cpu.steal_s - before.cpu.steal_s) / available_s),
             "iowait_pct": _rounded(100 * (after.cpu.iowait_s - before.cpu.iowait_s) / available_s),
         }
@@ -166,23 +178,26 @@ def host_figures(
     return found if throttled is None else found | {"controller_throttled_pct": throttled}
 
 
-def waiting(turns: Sequence[Turn], cpus: int) -> dict[str, float]:
+def waiting(turns: Sequence[Turn], cpus: int, threads: int) -> dict[str, float]:
     """Whether a worker was idle between its turns: `waited_s`, `waiting_cpu_s`, `waiting_cpu_pct`.
 
     The percentage is of the CPUs, and of what was used beyond one settling step in each wait: threads may spin for a
-    moment after a turn, and the next worker's settling step, which isn't timed, is there for that.
+    moment after a turn, and the next worker's settling step, which isn't timed, is there for that. All but the one that
+    waits for the controller's word may.
 
     Args:
         turns: its turns, in order.
         cpus: how many CPUs it may use.
+        threads: how many threads its framework has.
     """
+    spinning = max(min(threads, cpus) - 1, 1)
     waited_s = used_s = beyond_s = 0.0
     for one, following in pairwise(turns):
         if one.cpu_s is None or following.cpu_s is None:
             return {}
         waited_s += following.started_t - sum(following.settle_s) - one.started_t - one.timed_s
         used = following.cpu_s[0] - one.cpu_s[1]
-        used_s, beyond_s = used_s + used, beyond_s + max(0.0, used - sum(following.settle_s))
+        used_s, beyond_s = used_s + used, beyond_s + max(0.0, used - spinning * sum(following.settle_s))
     if waited_s <= 0:
         return {}
     return {
@@ -198,7 +213,7 @@ def worker_figures(window: WorkerWindow, cpus: int) -> dict[str, Any]:
     Args:
         cpus: how many CPUs it may use.
     """
-    found: dict[str, Any] = dict(waiting(window.turns, cpus))
+    found: dict[str, Any] = dict(waiting(window.turns, cpus, window.threads))
     before, after = window.before, window.after
     if after is None:
         return found
@@ -215,5 +230,7 @@ def worker_figures(window: WorkerWindow, cpus: int) -> dict[str, Any]:
         found["cpu_wait_s"] = _rounded(waited_s, 3)
         if window.cpu_s > 0:
             found["cpu_wait_pct"] = _rounded(100 * waited_s / (waited_s + window.cpu_s))
-    throttled = throttled_pct(before.throttling, after.throttling)
-    return found if throttled is None else found | {"throttled_pct": throttled}
+    # from inside and from outside, which may give different groups the same name
+    seen = (throttled_pct(before.throttling, after.throttling), throttled_pct(*window.groups))
+    throttled = [pct for pct in seen if pct is not None]
+    return found | ({"throttled_pct": max(throttled)} if throttled else {})

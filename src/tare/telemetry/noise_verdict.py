@@ -109,6 +109,9 @@ LIMITS = (
     ),
 )
 
+# figure -> the highest value of a quiet run
+MOST = {limit.figure: limit.most for limit in LIMITS}
+
 
 def reasons(figures: Mapping[str, Any]) -> list[str]:
     """What made a run noisy, in words; a figure that isn't known is no reason."""
@@ -120,15 +123,19 @@ def reasons(figures: Mapping[str, Any]) -> list[str]:
 
 
 def verdict(figures: Mapping[str, Any]) -> str:
-    """`quiet`, or `noisy: ` and the reasons; empty where nothing is known.
+    """`quiet`, or `noisy: ` and the reasons; empty where it is not known whether others used the CPUs.
+
+    That is where the measuring was too short for the kernel's ticks, and where a worker that failed may have used all
+    that is not accounted for.
 
     Args:
         figures: those of `tare.telemetry.noise` and `tare.telemetry.gpu_state`.
     """
-    if not any(figures.get(limit.figure) is not None for limit in LIMITS):
-        return ""
     found = reasons(figures)
-    return NOISY + SEPARATOR.join(found) if found else QUIET
+    if found:
+        return NOISY + SEPARATOR.join(found)
+    others_pct = figures.get("other_cpu_at_most_pct", figures.get("other_cpu_pct"))
+    return QUIET if others_pct is not None and others_pct <= MOST["other_cpu_pct"] else ""
 
 
 def _number(figure: str, value: float) -> str:

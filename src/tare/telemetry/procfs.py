@@ -70,6 +70,25 @@ def paging(proc: Path = PROC) -> dict[str, int]:
     return found
 
 
+def oom_kills(proc: Path = PROC) -> int | None:
+    """How many processes the kernel has killed for want of memory since boot, of this host or of a control group.
+
+    None where it does not count them (before Linux 4.13).
+    """
+    values = dict(line.split()[:2] for line in _text(proc / "vmstat").splitlines() if len(line.split()) > 1)
+    return int(values["oom_kill"]) if "oom_kill" in values else None
+
+
+def process_cpu_s(pid: int, proc: Path = PROC) -> float | None:
+    """CPU time that a process has used since its start; None where it is gone or another user's secret."""
+    # the second field is the program's name in brackets, which may hold anything
+    words = _text(proc / str(pid) / "stat").rpartition(")")[2].split()
+    try:
+        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+    except (IndexError, ValueError):
+        return None
+
+
 def frequencies_mhz(cpus: Collection[int], proc: Path = PROC, sys: Path = SYS) -> list[float]:
     """The current frequency of each of these CPUs, in their order; empty where it isn't told."""
     texts = [

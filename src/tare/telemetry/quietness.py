@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from tare.telemetry import gpu_state, host, noise, noise_verdict, procfs
-from tare.worker import evidence
+from tare.worker import cgroups
 
 SAMPLE_S = 1.0
 # A process that uses less than this of one CPU is not named.
 _NAMED_PCT = 3.0
 _MOST_NAMED = 3
-_LIMIT_PCT = {limit.figure: limit.most for limit in noise_verdict.LIMITS}
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,9 @@ def look(
     return [
         *_others(figures.get("other_cpu_pct"), figures.get("load_1min_before"), busy, len(cpus)),
         *_steal(figures.get("steal_pct")),
+        *_now(figures),
         *_limits(cpus),
+        *_own_rank(),
         *_frequency(cpus, sys),
         *_memory(sys),
         *([Finding(_VIRTUAL, _OF_VIRTUAL)] if host.describe()["virtual_machine"] else []),
@@ -96,8 +98,27 @@ _OF_VIRTUAL = (
 )
 
 
+_GOES_ON = (
+    (
+        "controller_throttled_pct",
+        "A CPU quota stopped Tare in {value:.0f} % of the periods just now",
+        "Lift the quota of the control group that this shell is in.",
+    ),
+    (
+        "host_swapped_bytes",
+        "Memory is short: pages are being swapped at this moment",
+        "End what needs the memory.",
+    ),
+    (
+        "heat_events",
+        "CPUs are being slowed down for heat ({value} times just now)",
+        "See to the cooling, and let the machine cool down first.",
+    ),
+)
+
+
 def _others(pct: float | None, load_1min: float | None, busy: list[Busy], cpus: int) -> list[Finding]:
-    if pct is not None and pct > _LIMIT_PCT["other_cpu_pct"]:
+    if pct is not None and pct > noise_verdict.MOST["other_cpu_pct"]:
         named = ", ".join(
             f"{one.name} (process {one.pid}, {one.pct:.0f} % of a CPU)" for one in busy[:_MOST_NAMED]
         )
@@ -110,7 +131,7 @@ def _others(pct: float | None, load_1min: float | None, busy: list[Busy], cpus: 
 
 
 def _steal(pct: float | None) -> list[Finding]:
-    if pct is None or pct <= _LIMIT_PCT["steal_pct"]:
+    if pct is None or pct <= noise_verdict.MOST["steal_pct"]:
         return []
     return [
         Finding(
@@ -122,21 +143,64 @@ def _steal(pct: float | None) -> list[Finding]:
 
 def _limits(cpus: Collection[int]) -> list[Finding]:
     found = []
-    quota = evidence.cpu_quota()
+    quota = cgroups.cpu_quota()
     if quota is not None and quota < len(cpus):
         found.append(
             Finding(
                 f"A CPU quota lets Tare use {quota:g} of {len(cpus)} CPUs: training is stopped again and again",
-                "Lift the quota of the control group that this shell is in, or bind it to fewer CPUs (`taskset`) "
-                "instead.",
+                "Lift the quota of the control group that this shell is in, or bind Tare to fewer CPUs instead "
+                "(`taskset`), from a shell outside of that group: an engine's daemon has no part in the quota.",
             )
         )
     present = os.cpu_count() or len(cpus)
     if len(cpus) < present:
         found.append(
             Finding(
-                f"Tare may use {len(cpus)} of {present} CPUs; an engine's daemon may use others",
+                f"Tare may use {len(cpus)} of {present} CPUs, and gives every environment these",
                 "Nothing where that is meant (a batch job, `taskset`); else start it from a shell without the limit.",
+            )
+        )
+    limit_bytes = cgroups.memory_limit_bytes()
+    if limit_bytes is not None:
+        found.append(
+            Finding(
+                f"A control group lets Tare use {limit_bytes / 2**20:,.0f} MiB of memory; containers of an engine's "
+                "daemon are outside of it, and not comparable with bare",
+                "Start Tare from a shell outside of that group, or lift the limit.",
+            )
+        )
+    return found
+
+
+def _now(figures: Mapping[str, Any]) -> list[Finding]:
+    """What goes on at this moment by the limits that runs are judged by."""
+    found = []
+    for figure, what, remedy in _GOES_ON:
+        value = figures.get(figure)
+        if value is not None and value > noise_verdict.MOST[figure]:
+            found.append(Finding(what.format(value=value), remedy))
+    return found
+
+
+def _own_rank() -> list[Finding]:
+    """What Tare has of its shell, and an engine's daemon does not hand on to its containers."""
+    found = []
+    nice = os.getpriority(os.PRIO_PROCESS, 0)
+    if nice:
+        found.append(
+            Finding(
+                f"Tare runs with niceness {nice}; containers of an engine's daemon don't, and are not comparable with "
+                "bare",
+                "Start it without `nice`, from a shell that has none.",
+            )
+        )
+    policy = os.sched_getscheduler(0)
+    if policy != os.SCHED_OTHER:
+        found.append(
+            Finding(
+                f"Tare runs under another scheduling policy than the usual one (number {policy}); containers of an "
+                "engine's daemon don't, and are not comparable with bare",
+                "Start it without `chrt`.",
             )
         )
     return found

@@ -11,6 +11,8 @@ import resource
 from pathlib import Path
 from typing import Any
 
+from tare.worker import cgroups
+
 NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts", "time")
 MARKER_FILES = ("/.dockerenv", "/run/.containerenv", "/.singularity.d")
 _STATUS_KEYS = (
@@ -21,8 +23,6 @@ _STATUS_KEYS = (
 _TELLING_MOUNTS = ("/", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/run/.containerenv", "/dev/shm")
 # An image of many layers has options of many kilobytes; what tells an engine stands at their beginning.
 _LONGEST_OPTIONS = 500
-# A limit above this is how cgroup v1 writes "none".
-_NO_LIMIT_BYTES = 1 << 60
 
 
 def _text(path: str) -> str | None:
@@ -89,49 +89,12 @@ def _root_mount(found: dict[str, dict[str, str]]) -> str | None:
     return None if root is None else " ".join([root["root"], root["type"], root["source"]])
 
 
-def _cgroup_limits(*file_names: str) -> list[str]:
-    """The contents of limit files in the process's own cgroup and those above it, for cgroup v2 and v1."""
-    contents = []
-    for line in (_text("/proc/self/cgroup") or "").splitlines():
-        _, controllers, path = line.split(":", 2)
-        for base in {"/sys/fs/cgroup", *("/sys/fs/cgroup/" + c for c in [controllers] if c)}:
-            folder = Path(base + path)
-            for candidate in [folder, *folder.parents]:
-                if not str(candidate).startswith("/sys/fs/cgroup"):
-                    break
-                for name in file_names:
-                    content = _text(str(candidate / name))
-                    if content is not None:
-                        contents.append(content)
-    return contents
-
-
-def memory_limit_bytes() -> int | None:
-    """The smallest memory limit of any cgroup around this process; None where there is none."""
-    limits = [int(c) for c in _cgroup_limits("memory.max", "memory.limit_in_bytes") if c.isdigit()]
-    limits = [limit for limit in limits if limit < _NO_LIMIT_BYTES]
-    return min(limits) if limits else None
-
-
-def cpu_quota() -> float | None:
-    """The CPUs' worth of time that the cgroups allow (1.5 = one and a half CPUs); None where there is no quota."""
-    quotas = []
-    for content in _cgroup_limits("cpu.max"):
-        parts = content.split()
-        if len(parts) == 2 and parts[0] != "max":
-            quotas.append(int(parts[0]) / int(parts[1]))
-    v1 = [int(c) for c in _cgroup_limits("cpu.cfs_quota_us") if c.lstrip("-").isdigit()]
-    periods = [int(c) for c in _cgroup_limits("cpu.cfs_period_us") if c.isdigit()]
-    quotas.extend(q / p for q, p in zip(v1, periods) if q > 0 and p > 0)
-    return min(quotas) if quotas else None
-
-
 def resources() -> dict[str, Any]:
     """What this process may use. Two runs that differ here were not given the same machine."""
     return {
         "cpus": sorted(os.sched_getaffinity(0)),
-        "cpu_quota": cpu_quota(),
-        "memory_limit_bytes": memory_limit_bytes(),
+        "cpu_quota": cgroups.cpu_quota(),
+        "memory_limit_bytes": cgroups.memory_limit_bytes(),
         # an engine's daemon hands on its own, a shell the user's: `nice make run` must not pass for a slow bare
         "nice": os.getpriority(os.PRIO_PROCESS, 0),
         "scheduling_policy": os.sched_getscheduler(0),

@@ -194,9 +194,17 @@ def test_nine_of_ten_truths(missed, met):
     assert judged(rows)["A/A: truth inside Tare's interval in at least 90% of repetitions"] is met
 
 
-def test_a_repetition_without_interval_leaves_the_goal_unmeasured():
+def test_a_repetition_of_tare_without_interval_meets_no_goal_of_its_width():
     results = [*some_results(5.0), result("f", pairs(0.0), repetition=2)]
-    assert judged(results)["A/A: Tare's half-width is at most 0.5 points in 5 minutes"] is None
+    found = judged(results)
+    assert found["A/A: Tare's half-width is at most 0.5 points in 5 minutes"] is False
+    assert found["A/A: Tare's interval is at least 6 times narrower than that of (a)"] is False
+    assert not reports.report(results, 5.0)[1]
+
+
+def test_one_of_another_method_without_interval_is_wider():
+    results = [*some_results(5.0), result("d", pairs(0.0), repetition=1)]
+    assert judged(results)["A/A: Tare's interval is narrower than that of (d)"] is True
 
 
 def test_the_report_says_all_of_it():

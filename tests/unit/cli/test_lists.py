@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tare.cli import main
+from tare.cli import main, numbers
 from tare.stats.lists import overhead_of_values
 
 BARE, DOCKER = [6400.0, 6380.0, 6450.0], [6210.0, 6190.0, 6250.0]
@@ -155,6 +155,29 @@ def test_columns_that_hold_something_else(run, columns, metric, said):
 def test_columns_that_may_well_be_the_same(run, columns):
     base, own = (f"{name}\n100\n101\n" for name in columns)
     assert run(base, own)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        *((name, "throughput") for name in (
+            "images/s", "images per second", "tokens_per_sec_per_gpu", "samples_per_second_mean", "images_per_s_avg",
+            "imgs_per_sec_gpu0", "images per second (mean)", "throughput (images/s)", "fps", "steps_s", "it/s", "MB/s",
+        )),
+        *((name, "time") for name in (
+            "time/s", "duration/s", "step_time/s", "latency_ms", "seconds_per_batch", "s_per_image", "ms/step",
+            "time (s)", "elapsed", "step_ms", "time_per_step_s", "Wall-Time [s]",
+        )),
+        *((name, "") for name in ("bare", "value", "t/s", "it_s", "step_s", "img_sec", "time_images_per_s")),
+    ],
+)  # fmt: skip
+def test_what_a_columns_name_says(column, kind):
+    assert numbers.kind_of(column) == kind
+
+
+def test_a_column_that_is_there_twice(run):
+    table = "pair,images/s,images/s\n1,100,200\n"
+    assert "a.csv has two columns 'images/s'; give each a name of its own." in run(table, table)[2]
 
 
 def test_pairs_as_programs_write_whole_numbers(run):

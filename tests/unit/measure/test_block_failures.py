@@ -40,6 +40,7 @@ pytestmark = pytest.mark.usefixtures("own_temporary_folder")
         ({("turn", 3): hang}, "timeout", "turn", "no answer within 30 s", 2),
         ({("turn", 3): die(137)}, "failed", "turn", "it was killed", 2),
         ({("turn", 3): die(0)}, "failed", "turn", "without a word", 2),
+        ({("turn", 3): die(135)}, "failed", "turn", "(a bus error, as where /dev/shm is full; it has ", 2),
         ({("turn", 3): says(b"Epoch 3")}, "failed", "turn", "'Epoch 3'", 2),
         ({("turn", 3): says({"turned": {"settle_s": []}})}, "failed", "turn", "wrong", 2),
         ({("evaluate", 1): hang}, "timeout", "evaluate", "no answer within 30 s", 5),
@@ -142,3 +143,19 @@ def test_an_engine_that_dies_with_its_run_is_no_failure_of_the_others(tmp_path, 
     assert (bare.status, docker.status) == ("ok", "failed")
     assert told == ["Warning: the daemon is gone"]
     assert not engines["bare"].workers[0].running
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ([3, 3], "it was killed by somebody; the kernel has killed nothing for want of memory"),
+        ([3, 4], "it was killed, and meanwhile the kernel has killed for want of memory"),
+        ([None, None], "it was killed: by somebody, or by the kernel for want of memory"),
+    ],
+)
+def test_who_killed_a_run_by_the_kernels_own_count(tmp_path, clock, monkeypatch, counts, said):
+    left = iter([counts[0], *[counts[1]] * 9])
+    monkeypatch.setattr("tare.measure.run.procfs.oom_kills", lambda: next(left))
+    engines = platforms(clock, docker=Behaviour(faults={("turn", 3): die(137)}))
+    (docker,) = measure_block(task(tmp_path, ["docker"]), engines, clock=clock)
+    assert docker.failure.reason.endswith(f"({said}).")

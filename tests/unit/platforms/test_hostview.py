@@ -40,6 +40,11 @@ def test_the_process_that_told_is_found_among_those_with_its_token(child):
     assert found["pid"] == inside["pid"] != shell.pid
     assert found["cgroup"] == inside["cgroup"]
     assert found["mounts"] == inside["mounts"]
+    limits = evidence.resources()
+    assert (found["cpu_quota"], found["memory_limit_bytes"]) == (
+        limits["cpu_quota"],
+        limits["memory_limit_bytes"],
+    )
     assert found["ancestors"] == [{"name": "sh"}], "without arguments, and no further than this process"
 
 

@@ -28,6 +28,14 @@ def test_one_cell_has_its_interval():
     assert found["docker"].endswith("in the one cell lenet-torch: slower.")
 
 
+def test_no_figure_of_it_is_rounded_across_the_margin():
+    one = cases.case(*study())
+    docker = one.overhead["environment"] == "docker"
+    one.overhead.loc[docker, ["estimate_pct", "ci_low_pct", "ci_high_pct"]] = [1.2, 0.4, 1.9996]
+    one.overhead.loc[docker, "verdict"] = "slower, within margin"
+    assert "1.2000 % [0.4000, 1.9996] in the one cell" in said(one)["docker"]
+
+
 def test_gaps_are_said():
     found = said(cases.mixed())
     assert "Not comparable in 1 cell: lenet-tensorflow." in found["bubblewrap"]
@@ -49,7 +57,7 @@ def test_bare_against_itself_that_comes_out_different():
     found = said(cases.case(*study(factors={"bare": 1.0, "bare-again": 1.05})))
     assert "In 1 of 1 cell the interval excludes 0 although nothing differs" in found["bare-again"]
     few = said(cases.case(*study(factors={"bare": 1.0, "bare-again": 1.05}, repetitions=1)))
-    assert "At least 2 blocks are needed" in few["bare-again"]
+    assert "Without an interval it says nothing" in few["bare-again"]
 
 
 def test_nothing_to_say():

@@ -78,6 +78,51 @@ def test_a_limit_that_was_declared_is_told_and_is_what_is_being_measured():
     assert found.startswith("not comparable: resource cpu_quota is none in bare and 1.0")
 
 
+def changed(resources=(), **evidence):
+    """Two pairs, the second of which has something else on both sides."""
+    found = []
+    for number, own in enumerate(resources or [RESOURCES] * 2):
+        seen = {key: values[number] for key, values in evidence.items()}
+        found.append(
+            Pair(
+                record(spec=SPEC, resources=own, evidence=seen),
+                record(environment="docker", spec=SPEC, resources=own, evidence=seen),
+            )
+        )
+    return comparable(found)
+
+
+def test_values_are_compared_whole_however_long_they_are():
+    cpus = ([*range(16)], [*range(12), 64, 65, 66, 67])
+    said = changed([RESOURCES | {"cpus": one} for one in cpus])
+    assert said == (
+        "not comparable: resource cpus changed between blocks of bare: …0, 11, 12, 13, 14, 15], …0, 11, 64, 65, 66, 67]"
+        "; resource cpus changed between blocks of docker: …0, 11, 12, 13, 14, 15], …0, 11, 64, 65, 66, 67]"
+    )
+
+
+def test_other_mitigations_from_block_to_block_are_another_machine():
+    said = changed(
+        mitigations=[{"retbleed": "Mitigation: untrained return thunk"}, {"retbleed": "Vulnerable"}]
+    )
+    assert said.startswith("not comparable: mitigations changed between blocks of bare: ")
+    assert changed(mitigations=[{"retbleed": "Vulnerable"}] * 2) == "yes"
+    assert changed(mitigations=[{}, {"retbleed": "Vulnerable"}]) == "yes", "the first one does not tell"
+
+
+def test_the_total_of_memory_moves_a_little_with_each_start_of_the_kernel():
+    sizes = [25 << 30, (25 << 30) + (3 << 20), 12 << 30]
+    resources = [RESOURCES | {"memory_total_bytes": size} for size in sizes]
+    assert changed(resources[:2]) == "yes"
+    assert "memory_total_bytes changed" in changed(resources[1:])
+    assert comparable([pair(resources=RESOURCES | {"memory_total_bytes": 5})]).startswith("not comparable")
+
+
+def test_what_an_older_record_does_not_tell_of_its_engine_is_no_change():
+    runs = [pair(platform={"version": "1"}), pair(platform={"version": "1", "storage_driver": "overlay2"})]
+    assert comparable(runs) == "yes"
+
+
 # -- what differs by nature, or by declaration -------------------------------------------------------------------------
 
 HOST_NAMESPACES = {"net": "net:[1]", "mnt": "mnt:[1]"}
@@ -134,6 +179,17 @@ def test_everything_that_differs_by_nature_is_told_with_its_units_in_a_fixed_ord
         "root file system", "open files",
     ]  # fmt: skip
     assert traits_apart(evident().baseline, evident().platform) == found.removeprefix("differs: ").split("; ")
+
+
+def test_categories_that_selinux_draws_for_each_container_are_no_difference():
+    label = "system_u:system_r:container_t:s0:c{}"
+    one, other = (evident(BARE | {"security_profile": label.format(n)}) for n in ("1,c2", "3,c4"))
+    both = Pair(one.baseline, record(environment="docker", spec=SPEC, evidence=other.baseline.evidence))
+    assert comparable([both]) == "yes"
+    unconfined = BARE | {"security_profile": "unconfined_u:unconfined_r:unconfined_t:s0-s0:c0.c1023"}
+    assert "security profile system_u:system_r:container_t:s0 in docker and" in comparable(
+        [evident(unconfined, BARE | {"security_profile": label.format("1,c2")})]
+    )
 
 
 @pytest.mark.parametrize("name", [trait.name for trait in TRAITS])

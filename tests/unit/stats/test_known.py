@@ -115,8 +115,26 @@ def test_what_is_not_measured_is_a_problem():
     found = problems(without, plan)
     assert found["injected-3"].startswith("nothing was estimated: 0 of 12 blocks measured")
     assert "bare-again" not in found
-    one = [r for r in records if r.repetition == 1]
-    assert problems(one, plan)["bare-again"] == "one block gives no interval"
+    some = [r for r in records if r.environment != "bare-again" or r.repetition > 2]
+    assert problems(some, plan) == {"bare-again": "only 10 of 12 blocks have both runs"}
+
+
+def test_one_block_gives_no_interval():
+    records, plan = measured(repetitions=1)
+    assert problems(records, plan)["bare-again"] == "one block gives no interval"
+
+
+def test_what_is_to_be_said_of_the_blocks_is_said_beside_an_answer_that_is_met():
+    records, plan = measured()
+    noisy = [
+        r.model_copy(update={"noise_verdict": "noisy: the hypervisor took 9 % of the CPUs (steal)"})
+        if r.environment == "bare-again" and r.repetition < 4
+        else r
+        for r in records
+    ]
+    again = known.answers(noisy, plan, study())[0]
+    assert (again.environment, again.problem) == ("bare-again", "")
+    assert again.notes.startswith("3 of 12 runs noisy: ")
 
 
 def test_wide_intervals_are_a_problem():

@@ -174,13 +174,42 @@ def test_equivalent():
         (
             ([0.01, 0.02], [101.0, 202.0]),
             {},
-            "over 10,000 times as large as those of the other; give both in the",
+            "over 300 times as large as those of the other; give both in the",
+        ),
+        (([0.0100, 0.0101], [10.3, 10.4]), {"metric": "time"}, "over 300 times as large"),
+        (([100.0, 101.0, 99.0, 0.1], [100.0, 98.0]), {}, "values of baseline reach from 0.1 to 101"),
+        (([1e308, 1e308], [1.0]), {}, "value 1 of baseline is 1e.308; give it in a unit of its own size"),
+        (
+            ([1.0, 3.0], [1.0, 290.0]),
+            {"metric": "time", "level": 0.9999, "paired": True},
+            "no end that a number could hold",
         ),
     ],
 )
 def test_what_can_not_be(values, options, said):
     with pytest.raises(ValueError, match=said):
         overhead_of_values(*values, **({"metric": "throughput"} | options))
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_which_interval_decides_on_equivalence_is_told_where_the_printed_one_says_otherwise(paired):
+    base = [100.0, 101.0, 99.0, 100.5, 99.5] if paired else [100.0, 100.1, 99.9, 100.05, 99.95]
+    spread = (0.004, -0.012, 0.010, -0.008, 0.006)
+    own = [b * (1 - 0.006) * (1 + e) for b, e in zip(base, spread, strict=True)]
+    margins = [m / 100 for m in range(150, 300)]
+    notes = [
+        found.note
+        for margin in margins
+        if (
+            found := overhead_of_values(base, own, metric="throughput", paired=paired, margin_pct=margin)
+        ).verdict
+        == "equivalent"
+        and max(abs(found.ci_low_pct), abs(found.ci_high_pct)) > margin
+    ]
+    assert notes
+    for note in notes:
+        assert "what decides on equivalence is the interval of two one-sided tests (90 %), [" in note
+        assert "which lies within ±" in note
 
 
 @pytest.mark.parametrize("sizes", [(5, 5), (4, 12)])

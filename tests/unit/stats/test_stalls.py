@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tare.stats import stalls
@@ -35,6 +37,19 @@ def test_too_few_blocks_or_no_spread_tell_of_none() -> None:
     records, _ = factory.study(repetitions=6, process_noise=0.0, turn_noise=0.0)
     runs = [{r.repetition: r for r in records if r.environment == name} for name in ("bare", "docker")]
     assert stalls.look(pair_up(*runs)[0], THROUGHPUT) is None
+
+
+def test_its_interval_is_stretched_where_measuring_stops_by_the_width() -> None:
+    records, _ = factory.study(repetitions=6)
+    runs = [{r.repetition: r for r in records if r.environment == name} for name in ("bare", "docker")]
+    plain, wide = (stalls.look(pair_up(*runs)[0], THROUGHPUT, until_precise=how) for how in (False, True))
+    assert plain is not None and wide is not None
+    widths = []
+    for found in (plain, wide):
+        low, high = re.search(r"\[(.*), (.*)\]", found.words).groups()
+        widths.append(float(high) - float(low))
+    assert widths[1] == pytest.approx(widths[0] * (1 + 2 / 6), abs=0.011)
+    assert (plain.p, plain.points) == (wide.p, wide.points)
 
 
 def test_what_is_said() -> None:

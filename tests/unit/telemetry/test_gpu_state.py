@@ -89,9 +89,27 @@ def test_processes_of_others(tmp_path):
         (tmp_path / str(pid)).mkdir()
         (tmp_path / str(pid) / "environ").write_bytes(variables)
     reading = GpuReading("a", 1, 1, 1, (), 0, (7, 8, 9, 10))
-    found = gpu_state.figures([reading], [reading], "abc", tmp_path)
-    assert (found["gpu_foreign_processes"], found["gpu_unknown_processes"]) == (2, 1)
-    assert noise_verdict.verdict(found) == "noisy: other processes were on the GPUs (2)"
+    found = gpu_state.figures([reading], [reading], "abc", proc=tmp_path)
+    assert (found["gpu_foreign_processes"], found["gpu_unknown_processes"]) == (3, 1)
+    assert noise_verdict.verdict(found) == "noisy: other processes were on the GPUs (3)"
+    # one that can't be told may be a container of our own, whose token can't be read
+    hidden = gpu_state.figures([reading], [reading], "abc", 1, tmp_path)
+    assert (hidden["gpu_foreign_processes"], hidden["gpu_unknown_processes"]) == (2, 1)
+
+
+def test_what_happens_on_other_gpus_is_no_matter(tmp_path):
+    for pid, variables in {7: b"TARE_RUN=abc-1\0", 8: b"HOME=/\0"}.items():
+        (tmp_path / str(pid)).mkdir()
+        (tmp_path / str(pid) / "environ").write_bytes(variables)
+    ours = GpuReading("a", 1, 1, 1, (), 0, (7,))
+    theirs = GpuReading("b", 1, 1, 1, (), 0, (8,))
+    hot = GpuReading("b", 1, 1, 1, ("heat (driver)",), 9_000_000, (8,))
+    found = gpu_state.figures([ours, theirs], [ours, hot], "abc", proc=tmp_path)
+    assert [gpu["name"] for gpu in found["gpus"]] == ["a"]
+    assert (found["gpu_foreign_processes"], found["gpu_throttled_ms"]) == (0, 0)
+    # where some of our own can't be seen they may be on any
+    found = gpu_state.figures([ours, theirs], [ours, hot], "abc", 1, tmp_path)
+    assert (found["gpu_foreign_processes"], found["gpu_throttled_ms"]) == (1, 9)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from tare.telemetry import quietness
 from tare.telemetry.gpu_state import GpuReading
 from tare.telemetry.quietness import Busy
-from tare.worker import evidence
+from tare.worker import cgroups
 
 CPUS = sorted(os.sched_getaffinity(0))
 
@@ -25,6 +25,7 @@ def machine(tmp_path, monkeypatch):
         def __init__(self):
             self.busy, self.gpus = [], []
             self.stat_after, self.swap_bytes, self.virtual = None, 0, False
+            self.changes = {}
 
         def put(self, path, text):
             file = tmp_path / path
@@ -44,6 +45,8 @@ def machine(tmp_path, monkeypatch):
     made.put("proc/loadavg", "0.10 0.1 0.1 1/100 1\n")
 
     def busiest(sample_s):
+        for path, text in made.changes.items():
+            made.put(path, text)
         if made.stat_after:
             made.put("proc/stat", made.stat_after)
         return made.busy
@@ -53,7 +56,10 @@ def machine(tmp_path, monkeypatch):
     monkeypatch.setattr(quietness, "busiest", busiest)
     monkeypatch.setattr(quietness.gpu_state, "read", lambda: made.gpus)
     monkeypatch.setattr(quietness.host, "describe", lambda: {"virtual_machine": made.virtual})
-    monkeypatch.setattr(evidence, "cpu_quota", lambda: None)
+    monkeypatch.setattr(cgroups, "cpu_quota", lambda: None)
+    monkeypatch.setattr(cgroups, "memory_limit_bytes", lambda: None)
+    monkeypatch.setattr(os, "getpriority", lambda which, who: 0)
+    monkeypatch.setattr(os, "sched_getscheduler", lambda pid: os.SCHED_OTHER)
     monkeypatch.setattr(os, "cpu_count", lambda: len(CPUS))
     swap = psutil.swap_memory()
     monkeypatch.setattr(psutil, "swap_memory", lambda: swap._replace(used=made.swap_bytes))
@@ -117,7 +123,7 @@ def test_settings_that_are_right(machine, files):
 
 
 def test_limits_swap_and_virtual_machines(machine, monkeypatch):
-    monkeypatch.setattr(evidence, "cpu_quota", lambda: 0.5)
+    monkeypatch.setattr(cgroups, "cpu_quota", lambda: 0.5)
     monkeypatch.setattr(os, "cpu_count", lambda: len(CPUS) + 6)
     machine.swap_bytes, machine.virtual = psutil.virtual_memory().total, True
     said = list(machine.look())
@@ -126,6 +132,31 @@ def test_limits_swap_and_virtual_machines(machine, monkeypatch):
     assert said[2].endswith("MiB of swap are in use")
     assert said[3].startswith("This is a virtual machine")
     assert len(said) == 4
+
+
+def test_what_a_daemon_does_not_hand_on_to_its_containers(machine, monkeypatch):
+    monkeypatch.setattr(cgroups, "memory_limit_bytes", lambda: 8 << 30)
+    monkeypatch.setattr(os, "getpriority", lambda which, who: 10)
+    monkeypatch.setattr(os, "sched_getscheduler", lambda pid: os.SCHED_BATCH)
+    said = list(machine.look())
+    assert said[0].startswith("A control group lets Tare use 8,192 MiB of memory")
+    assert said[1].startswith("Tare runs with niceness 10")
+    assert said[2].startswith("Tare runs under another scheduling policy")
+    assert all(what.endswith("not comparable with bare") for what in said)
+    assert len(said) == 3
+
+
+def test_what_goes_on_at_this_moment(machine):
+    machine.put("proc/vmstat", "pswpin 0\npswpout 0\n")
+    machine.changes = {
+        f"sys/devices/system/cpu/cpu{CPUS[0]}/thermal_throttle/core_throttle_count": "5",
+        "proc/vmstat": "pswpin 0\npswpout 100000\n",
+    }
+    machine.put(f"sys/devices/system/cpu/cpu{CPUS[0]}/thermal_throttle/core_throttle_count", "3")
+    assert list(machine.look()) == [
+        "Memory is short: pages are being swapped at this moment",
+        "CPUs are being slowed down for heat (2 times just now)",
+    ]
 
 
 def test_gpus(machine):

@@ -29,6 +29,25 @@ def tree(tmp_path):
     return make
 
 
+@pytest.fixture
+def limits(tmp_path):
+    """Of a tree of files: what it says of memory and CPUs."""
+
+    def read(line, files):
+        proc, root = tmp_path / "proc", tmp_path / "cgroup"
+        proc.mkdir()
+        (proc / "cgroup").write_text(line)
+        for path, content in files.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(content)
+            for folder in (root / path).parents:
+                if folder.is_relative_to(root):
+                    (folder / "cgroup.procs").write_text("")
+        return cgroups.memory_limit_bytes(proc, root), cgroups.cpu_quota(proc, root)
+
+    return read
+
+
 EXPECTED = (40, 30, 1.5)
 
 
@@ -46,7 +65,7 @@ def test_v1_reads_the_cpu_controller_only(tree):
     assert found == {"/cpu/a": EXPECTED, "/cpu": (40, 0, 1.5)}
 
 
-@pytest.mark.parametrize("mount", ["cpu,cpuacct", "cpu"])
+@pytest.mark.parametrize("mount", ["cpu,cpuacct", "cpu", "cpuacct,cpu"])
 def test_v1_with_two_controllers_mounted_together(tree, mount):
     found = tree(["2:cpu,cpuacct:/a"], **{mount: V1, f"{mount}__a": V1})
     assert found == {f"/{mount}/a": EXPECTED, f"/{mount}": EXPECTED}
@@ -75,3 +94,69 @@ def test_the_real_ones():
     for periods, throttled, throttled_s in cgroups.throttling().values():
         assert periods >= throttled >= 0
         assert throttled_s >= 0
+
+
+IN_V2 = "0::/a/b"
+IN_V1 = "5:memory:/docker/c\n3:cpu,cpuacct:/docker/c\n1:name=systemd:/x\n0::/"
+
+
+@pytest.mark.parametrize(
+    ("line", "files", "limit"),
+    [
+        (IN_V2, {"a/b/memory.max": "max"}, None),
+        (IN_V2, {"a/b/memory.max": "2147483648\n"}, 2 << 30),
+        (IN_V2, {"a/b/memory.max": "max", "a/memory.max": "1073741824"}, 1 << 30),
+        (IN_V2, {"a/b/memory.max": "2147483648", "a/memory.max": "1000"}, 1000),
+        (IN_V1, {"memory/docker/c/memory.limit_in_bytes": "9223372036854771712"}, None),
+        (IN_V1, {"memory/docker/c/memory.limit_in_bytes": "1000"}, 1000),
+        # an engine's own group, which its containers don't see
+        (
+            IN_V1,
+            {"memory/docker/memory.limit_in_bytes": "7", "memory/docker/c/memory.limit_in_bytes": "9"},
+            7,
+        ),
+        # inside a container of version 1 the path of /proc/self/cgroup is not there, its own limits are at the top
+        (IN_V1, {"memory/memory.limit_in_bytes": "1000"}, 1000),
+    ],
+)
+def test_memory_limits(limits, line, files, limit):
+    assert limits(line, files) == (limit, None)
+
+
+@pytest.mark.parametrize(
+    ("line", "files", "quota"),
+    [
+        (IN_V2, {"a/b/cpu.max": "max 100000"}, None),
+        (IN_V2, {"a/b/cpu.max": "150000 100000"}, 1.5),
+        (IN_V2, {"a/b/cpu.max": "150000 100000", "a/cpu.max": "50000 100000"}, 0.5),
+        (IN_V2, {"a/b/cpu.max": "150000"}, None),
+        (IN_V2, {"a/b/cpu.max": "1 0"}, None),
+        (
+            IN_V1,
+            {
+                "cpu,cpuacct/docker/c/cpu.cfs_quota_us": "-1",
+                "cpu,cpuacct/docker/c/cpu.cfs_period_us": "100000",
+            },
+            None,
+        ),
+        (
+            IN_V1,
+            {
+                "cpu,cpuacct/docker/c/cpu.cfs_quota_us": "-1",
+                "cpu,cpuacct/docker/c/cpu.cfs_period_us": "100000",
+                "cpu,cpuacct/docker/cpu.cfs_quota_us": "200000",
+                "cpu,cpuacct/docker/cpu.cfs_period_us": "100000",
+            },
+            2.0,
+        ),
+        # the hierarchy of version 2 beside those of version 1
+        ("1:name=systemd:/x\n0::/a", {"unified/a/cpu.max": "50000 100000"}, 0.5),
+    ],
+)
+def test_cpu_quotas(limits, line, files, quota):
+    assert limits(line, files) == (None, quota)
+
+
+@pytest.mark.parametrize("line", ["0::/../../x", "", "0::", "1:name=systemd:/"])
+def test_odd_lists_of_groups_are_no_error(limits, line):
+    assert limits(line, {"memory.max": "max"}) == (None, None)

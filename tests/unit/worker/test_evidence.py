@@ -101,68 +101,6 @@ def test_the_threads_that_work_and_their_cpus():
 def test_what_can_not_be_read_is_left_out_not_guessed(files):
     found = evidence.collect()
     assert (found["boot_id"], found["root_mount"], found["cgroup"], found["status"]) == (None, None, [], {})
-    assert (evidence.memory_limit_bytes(), evidence.cpu_quota()) == (None, None)
-
-
-V2 = {"/proc/self/cgroup": "0::/a/b"}
-V1 = {"/proc/self/cgroup": "5:memory:/docker/c\n3:cpu,cpuacct:/docker/c\n1:name=systemd:/x\n0::/"}
-
-
-@pytest.mark.parametrize(
-    ("contents", "limit"),
-    [
-        (V2, None),
-        (V2 | {"/sys/fs/cgroup/a/b/memory.max": "max"}, None),
-        (V2 | {"/sys/fs/cgroup/a/b/memory.max": "2147483648"}, 2 << 30),
-        (V2 | {"/sys/fs/cgroup/a/b/memory.max": "max", "/sys/fs/cgroup/a/memory.max": "1073741824"}, 1 << 30),
-        (V2 | {"/sys/fs/cgroup/a/b/memory.max": "2147483648", "/sys/fs/cgroup/a/memory.max": "1000"}, 1000),
-        (V1 | {"/sys/fs/cgroup/memory/docker/c/memory.limit_in_bytes": "9223372036854771712"}, None),
-        (V1 | {"/sys/fs/cgroup/memory/docker/c/memory.limit_in_bytes": "1000"}, 1000),
-        # inside a container of version 1 the path of /proc/self/cgroup is not there, its own limits are at the top
-        (V1 | {"/sys/fs/cgroup/memory/memory.limit_in_bytes": "1000"}, 1000),
-    ],
-)
-def test_memory_limits(files, contents, limit):
-    files.update(contents)
-    assert evidence.memory_limit_bytes() == limit
-
-
-@pytest.mark.parametrize(
-    ("contents", "quota"),
-    [
-        (V2 | {"/sys/fs/cgroup/a/b/cpu.max": "max 100000"}, None),
-        (V2 | {"/sys/fs/cgroup/a/b/cpu.max": "150000 100000"}, 1.5),
-        (
-            V2 | {"/sys/fs/cgroup/a/b/cpu.max": "150000 100000", "/sys/fs/cgroup/a/cpu.max": "50000 100000"},
-            0.5,
-        ),
-        (
-            V1
-            | {
-                "/sys/fs/cgroup/cpu,cpuacct/docker/c/cpu.cfs_quota_us": "-1",
-                "/sys/fs/cgroup/cpu,cpuacct/docker/c/cpu.cfs_period_us": "100000",
-            },
-            None,
-        ),
-        (
-            V1
-            | {
-                "/sys/fs/cgroup/cpu,cpuacct/docker/c/cpu.cfs_quota_us": "200000",
-                "/sys/fs/cgroup/cpu,cpuacct/docker/c/cpu.cfs_period_us": "100000",
-            },
-            2.0,
-        ),
-    ],
-)
-def test_cpu_quotas(files, contents, quota):
-    files.update(contents)
-    assert evidence.cpu_quota() == quota
-
-
-@pytest.mark.parametrize("cgroup", ["0::/../../x", "", "0::", "1:name=systemd:/"])
-def test_odd_cgroup_files_are_no_error(files, cgroup):
-    files["/proc/self/cgroup"] = cgroup
-    assert evidence.memory_limit_bytes() is None
 
 
 def test_cpus_of_a_thread_are_those_of_the_process():

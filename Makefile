@@ -38,9 +38,16 @@ self-check: setup ## measure known answers (5 minutes), exit with 1 where one is
 	@$(ACTIVE) snakemake --cores all --quiet rules host progress --config study=self-check redo=true
 	@$(ACTIVE) tare self-check
 
+# Only what needs no engine, no Snakemake and no CPU for itself runs side by side.
 .PHONY: test
 test: setup-dev ## run the tests
+ifeq ($(ARGS),)
+	@$(ACTIVE) pytest -n auto -m "not slow and not alone" tests/unit
+	@$(ACTIVE) pytest -m "not slow and alone" tests/unit
+	@$(ACTIVE) pytest --ignore tests/unit tests
+else
 	@$(ACTIVE) pytest tests $(ARGS)
+endif
 
 .PHONY: test-full
 test-full: setup-dev ## run the tests, the slow ones too

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -118,86 +119,96 @@ def quota():
     pytest.fail(f"{group} could not be removed")
 
 
-@pytest.mark.parametrize("other", [AGAIN, "bubblewrap", "apptainer"], ids=["bare", "bubblewrap", "apptainer"])
-def test_a_cpu_quota_is_named(measure, quota, other):
+def test_a_cpu_quota_is_named(measure, quota):
     """Also where a control group namespace hides it from inside."""
-    if isinstance(other, str):
-        usable(other)
-    records = measure("bare", other)
-    for record in records:
+    usable("bubblewrap")
+    bare, hidden = measure("bare", "bubblewrap")
+    for record in (bare, hidden):
         assert record.noise["throttled_pct"] > 5
         assert "a CPU quota stopped it in " in record.noise_verdict
         assert "a CPU quota on Tare itself stopped it in " in record.noise_verdict
         assert record.resources["cpu_quota"] == 0.5
-    assert "quota" not in comparable([Pair(*records)])
+    assert not comparable([Pair(bare, hidden)]).startswith("not comparable")
 
 
-def group_above(record, controller):
-    """The group that an engine keeps its containers in, which they themselves do not see."""
-    for line in record.evidence["host_view"]["cgroup"]:
-        _, controllers, path = line.split(":", 2)
-        for name in (controllers, controller):
-            folder = CGROUPS / name / path.lstrip("/")
-            if controller in controllers.split(",") and folder.parent.is_dir():
-                return folder.parent
-    return CGROUPS / record.evidence["host_view"]["cgroup"][-1].split(":", 2)[2].lstrip("/") / ".."
+DAEMONS = ("docker", "podman")
+DAEMONS_ONLY = [{"name": name, "engine": name, "baseline": "docker"} for name in DAEMONS]
 
 
-@pytest.mark.parametrize("engine", ["docker", "podman"])
-def test_a_quota_above_a_containers_own_group_is_named(measure, engine):
-    usable(engine)
-    before = measure("bare", engine, name="before")
-    group = group_above(before[1], "cpu")
-    file, limit, none = (
-        (group / "cpu.max", "50000 100000", "max 100000")
-        if (group / "cpu.max").exists()
-        else (group / "cpu.cfs_quota_us", "50000", "-1")
-    )
-    file.write_text(limit)
+@pytest.fixture(scope="module")
+def group_above(prepared, tmp_path_factory):
+    """The groups that docker and podman keep their containers in: (engine, controller) -> folder."""
+    for engine in DAEMONS:
+        usable(engine)
+    folder = tmp_path_factory.mktemp("groups")
+    shutil.copy(prepared, folder / "digits.npz")
+    asked = task(folder, DAEMONS_ONLY, rounds={"min": 1, "max": 1}, threads=None, timeout_s=120)
+    found = {}
+    for record in measure_block(asked, {name: platforms.create(name) for name in DAEMONS}):
+        for line in record.evidence["host_view"]["cgroup"]:
+            _, controllers, path = line.split(":", 2)
+            for controller in ("cpu", "memory"):
+                for name in (controllers, controller):
+                    group = (CGROUPS / name / path.lstrip("/")).parent
+                    if controller in (controllers or controller).split(",") and group.is_dir():
+                        found.setdefault((record.engine, controller), group)
+    return found
+
+
+@contextmanager
+def limited(groups, v2, v1):
+    """Some groups with a limit; of version 2 or 1: the file, the limit, no limit."""
+    files = [
+        next((group / file, limit, none) for file, limit, none in (v2, v1) if (group / file).exists())
+        for group in groups
+    ]
+    for file, limit, _ in files:
+        file.write_text(limit)
     try:
-        records = measure("bare", engine)
+        yield
     finally:
-        file.write_text(none)
-    assert before[1].resources["cpu_quota"] is None
-    assert records[1].resources["cpu_quota"] == 0.5
-    assert "a CPU quota stopped it in " in records[1].noise_verdict
-    assert "a CPU quota stopped it in " not in records[0].noise_verdict
-    assert comparable([Pair(*records)]).startswith(
-        "not comparable: resource cpu_quota is none in bare and 0.5"
-    )
+        for file, _, none in files:
+            file.write_text(none)
 
 
-@pytest.mark.parametrize("engine", ["docker", "podman"])
-def test_a_run_that_is_killed_for_want_of_memory_says_so(prepared, tmp_path, measure, engine):
-    usable(engine)
-    group = group_above(measure("bare", engine, name="before")[1], "memory")
-    file = next(group / n for n in ("memory.max", "memory.limit_in_bytes") if (group / n).exists())
-    none = "max" if file.name == "memory.max" else "-1"
+def test_a_quota_above_a_containers_own_group_is_named(measure, group_above):
+    groups = [group_above[engine, "cpu"] for engine in DAEMONS]
+    with limited(groups, ("cpu.max", "50000 100000", "max 100000"), ("cpu.cfs_quota_us", "50000", "-1")):
+        bare, *others = measure("bare", *DAEMONS)
+    assert "a CPU quota stopped it in " not in bare.noise_verdict
+    for record in others:
+        assert record.resources["cpu_quota"] == 0.5
+        assert "a CPU quota stopped it in " in record.noise_verdict
+        said = f"not comparable: resource cpu_quota is none in bare and 0.5 in {record.engine}"
+        assert comparable([Pair(bare, record)]).startswith(said)
+
+
+def test_a_run_that_is_killed_for_want_of_memory_says_so(prepared, tmp_path, group_above):
     shutil.copy(prepared, tmp_path / "digits.npz")
-    asked = task(tmp_path, ["bare", engine], rounds=ROUNDS, threads=None, timeout_s=120)
-    file.write_text(str(120 << 20))
-    try:
-        bare, killed = measure_block(asked, {name: platforms.create(name) for name in ("bare", engine)})
-    finally:
-        file.write_text(none)
+    asked = task(tmp_path, ["bare", *DAEMONS], rounds=ROUNDS, threads=None, timeout_s=120)
+    groups, few = [group_above[engine, "memory"] for engine in DAEMONS], str(120 << 20)
+    with limited(groups, ("memory.max", few, "max"), ("memory.limit_in_bytes", few, "-1")):
+        bare, *killed = measure_block(asked, {name: platforms.create(name) for name in ("bare", *DAEMONS)})
     assert bare.status == "ok"
-    assert killed.status == "failed"
-    assert "the kernel has killed for want of memory" in killed.failure.reason
+    for record in killed:
+        assert record.status == "failed"
+        assert "the kernel has killed for want of memory" in record.failure.reason
 
 
-@pytest.mark.parametrize("engine", [name for name in platforms.ENGINES if name != "bare"])
-def test_every_environment_has_the_cpus_that_the_controller_is_bound_to(measure, engine):
-    usable(engine)
+def test_every_environment_has_the_cpus_that_the_controller_is_bound_to(measure):
+    for engine in platforms.ENGINES:
+        usable(engine)
     all_cpus = os.sched_getaffinity(0)
     if len(all_cpus) < 2:
         pytest.skip("one CPU: there is nothing to be bound to")
     os.sched_setaffinity(0, {max(all_cpus)})
     try:
-        records = measure("bare", engine)
+        bare, *others = measure(*platforms.ENGINES)
     finally:
         os.sched_setaffinity(0, all_cpus)
-    assert [record.resources["cpus"] for record in records] == [[max(all_cpus)]] * 2
-    assert not comparable([Pair(*records)]).startswith("not comparable")
+    assert bare.resources["cpus"] == [max(all_cpus)]
+    for record in others:
+        assert not comparable([Pair(bare, record)]).startswith("not comparable")
 
 
 def test_a_worker_that_spins_while_it_waits_is_named(measure, monkeypatch):

@@ -35,6 +35,8 @@ _ENDING_S = 1.0
 _SETTLING_STEPS = 1
 # How long a turn of a sequential run takes at least, in seconds.
 _LONG_TURN_S = 2.0
+# The same of a turn on a GPU, which takes its time to raise its clocks after a pause.
+_GPU_TURN_S = 0.5
 
 
 class Interrupted(RuntimeError):
@@ -155,7 +157,8 @@ def _lockstep(
         _attempt(run, run.warm_up)
     alive = [run for run in runs if run.alive]
     if alive:
-        _rounds(task, alive, _steps(task, alive), begun + task.seconds, progress, clock)
+        least_s = _GPU_TURN_S if task.cell.device == "gpu" else 0.0
+        _rounds(task, alive, _steps(task, alive, least_s), begun + task.seconds, progress, clock)
     progress.doing("testing what was learned")
     for run in runs:
         _attempt(run, run.finish)

@@ -103,6 +103,17 @@ def test_slow_steps_have_turns_of_one(tmp_path, clock):
     assert {turn.steps for turn in record.turns} == {1}
 
 
+def test_turns_on_a_gpu_are_long(tmp_path, clock):
+    gpu = {"model": ["lenet"], "framework": ["torch"], "gpu": ["V100"]}
+    for asked, steps in (
+        (task(tmp_path, ["bare"], matrix=gpu, steps_per_turn=None), 50),
+        (task(tmp_path, ["bare"], matrix=gpu, steps_per_turn=2), 2),
+        (task(tmp_path, ["bare"], steps_per_turn=None), 2),
+    ):
+        (record,) = measure_block(asked, platforms(clock, bare=Behaviour(step_s=0.01)), clock=clock)
+        assert {turn.steps for turn in record.turns} == {steps}
+
+
 def test_sequential_runs_follow_one_another(tmp_path, clock):
     engines = platforms(clock, bare=Behaviour(), docker=Behaviour())
     bare, docker = measure_block(task(tmp_path, schedule="sequential"), engines, clock=clock)

@@ -154,8 +154,8 @@ def test_an_engine_that_dies_with_its_run_is_no_failure_of_the_others(tmp_path, 
     ],
 )
 def test_who_killed_a_run_by_the_kernels_own_count(tmp_path, clock, monkeypatch, counts, said):
-    left = iter([counts[0], *[counts[1]] * 9])
+    left = iter([*[counts[0]] * 2, *[counts[1]] * 9])
     monkeypatch.setattr("tare.measure.run.procfs.oom_kills", lambda: next(left))
-    engines = platforms(clock, docker=Behaviour(faults={("turn", 3): die(137)}))
-    (docker,) = measure_block(task(tmp_path, ["docker"]), engines, clock=clock)
+    engines = platforms(clock, bare=Behaviour(), docker=Behaviour(faults={("turn", 3): die(137)}))
+    _, docker = measure_block(task(tmp_path), engines, clock=clock)
     assert docker.failure.reason.endswith(f"({said}).")

@@ -339,7 +339,7 @@ def test_stalls_that_the_median_leaves_out_are_told():
     ]
     found = row(run(stalled, planned))
     assert abs(found["estimate_pct"]) < 0.01
-    assert "by total time the overhead is 16.67 %" in found["note"]
+    assert "by total time the overhead is 16.7 %" in found["note"]
     assert "which the median over rounds leaves out" in found["note"]
 
 

@@ -19,6 +19,8 @@ from tare.plan.quiet import variables as quiet_variables
 from tare.platforms import Launch
 from tare.worker.frameworks import FRAMEWORKS
 
+pytestmark = pytest.mark.alone
+
 SOURCE = Path(tare.__file__).resolve().parents[1]
 CPUS = len(os.sched_getaffinity(0))
 

@@ -230,7 +230,8 @@ def goals(rows: Sequence[Row], minutes: float) -> list[tuple[str, bool | None, s
         for method in "abcde":
             least = NARROWER_THAN_PAPERS if method == "a" else 1.0
             half = mean_half(rows, method, platform)
-            ratio = half / tares if half and tares else None
+            # one without any interval is infinitely wide, and not narrower than another such
+            ratio = (0.0 if math.isinf(tares) else half / tares) if half and tares else None
             times = f"at least {least:g} times narrower" if method == "a" else "narrower"
             met = None if ratio is None else ratio >= least if method == "a" else ratio > least
             text = f"{comparison}: Tare's interval is {times} than that of ({method})"

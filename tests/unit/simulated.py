@@ -260,7 +260,10 @@ class SimulatedWorker:
             t=self.clock(),
             libraries={"libm.so.6": "5e" * 16},
             threads={"all": 2, "working": 2, "cpus": [0, 1]},
+            waits_t=self.clock(),
+            cpu_s=self._cpu_s,
         )
+        self._waits_since = self.clock()
 
     def _turn(self, content: dict[str, Any]) -> None:
         self._cpu_s += self.behaviour.waiting_cpu * (self.clock() - self._waits_since)
@@ -281,6 +284,8 @@ class SimulatedWorker:
     def _usage(self, content: dict[str, Any]) -> None:
         times = self._counts["usage"]
         counters = {"cpu_wait_s": 0.0, "involuntary_switches": 0, "voluntary_switches": 0, "major_faults": 0}
+        if self._counts["warmup"]:
+            self._cpu_s += self.behaviour.waiting_cpu * (self.clock() - self._waits_since)
         self._waits_since = self.clock()
         self._say(
             "used",

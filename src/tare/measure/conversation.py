@@ -69,6 +69,7 @@ class Warmed(_Answer):
     Attributes:
         libraries: `tare.worker.libraries.loaded()`, when they were done.
         threads: `tare.worker.evidence.working_threads()` of them.
+        waits_t, cpu_s: monotonic clock and CPU time when all that was done.
     """
 
     durations_s: list[float]
@@ -76,6 +77,8 @@ class Warmed(_Answer):
     t: float
     libraries: dict[str, str] = Field(default_factory=dict)
     threads: dict[str, Any] = Field(default_factory=dict)
+    waits_t: float
+    cpu_s: float
 
 
 class Used(_Answer):

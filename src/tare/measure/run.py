@@ -85,6 +85,8 @@ class Run:
     noise_verdict: str = ""
     failure: Failure | None = None
     timed_out: bool = False
+    waits_since: tuple[float, float] | None = None
+    """Monotonic clock and CPU time when its warm-up was done and it had nothing to do."""
     last_cpu_s: float | None = None
     """CPU time that it had used when it was given up; None where that could not be read."""
     unaccounted_s: float = 0.0
@@ -108,9 +110,13 @@ class Run:
         return self.failure is None
 
     @property
-    def seen_from_outside(self) -> bool:
-        """Whether its process is known to this host and not another user's secret."""
-        return self._pid is not None
+    def pid(self) -> int | None:
+        """Its process on this host; None where that is not known, as with another user's."""
+        return self._pid
+
+    def cpu_s_from_outside(self) -> float | None:
+        """CPU time that it has used, by this host's account; None where that can't be read."""
+        return None if self._pid is None else procfs.process_cpu_s(self._pid)
 
     @property
     def _log(self) -> Path:
@@ -147,12 +153,12 @@ class Run:
         )  # fmt: skip
         program = (
             sys.executable, "-I", "-S", str(source / "tare" / "worker" / "launch.py"),
-            *(f"{name}={value}" for name, value in self.variables.items()),
+            *_bound_to(), *(f"{name}={value}" for name, value in self.variables.items()),
             "--", sys.executable, "-m", "tare.worker",
         )  # fmt: skip
         launch = Launch(
             token=self.token, program=program, variables=self.variables, run_dir=self._run_dir,
-            read_only=(*host.paths, task.data.resolve()), log=self._log, cpus=_bound_to(),
+            read_only=(*host.paths, task.data.resolve()), log=self._log,
         )  # fmt: skip
         self._oom_kills = procfs.oom_kills()
         self.phases["requested"] = time.monotonic()
@@ -201,6 +207,7 @@ class Run:
         warmed = self._talk().warm_up(self.task.study.warmup_steps)
         self.warmup_s, self.libraries = warmed.durations_s, warmed.libraries
         self.evidence = {**self.evidence, "threads": warmed.threads}
+        self.waits_since = (warmed.waits_t, warmed.cpu_s)
 
     def turn(self, *, round_index: int, position: int, steps: int, settle: int) -> Turn:
         """One turn of the worker."""
@@ -229,18 +236,19 @@ class Run:
 
     def fail(self, failure: RunFailed) -> None:
         """Take note of why it can't go on, and end whatever is left of it."""
-        status = None
-        if self._pid is not None:
-            self.last_cpu_s = procfs.process_cpu_s(self._pid)
-        seen_t = self._asked_t if self.last_cpu_s is None else time.monotonic()
+        status, ending, begun_t = None, False, time.monotonic()
+        self.last_cpu_s = self.cpu_s_from_outside()
         if self._handle is not None:
             # One whose channel has closed is ending, and an engine may take its time to say how.
             ending = self._handle.lines.wait_closed(0.0 if failure.timed_out else _LAST_WORDS_S)
             status = self._handle.wait(_STOP_TIMEOUT_S if ending else 0.0)
             with suppress(EngineError):  # what could not be removed is tried again, and told, by discard()
                 self._handle.kill()
-        if seen_t is not None:
-            self.unaccounted_s = time.monotonic() - seen_t
+        if self._asked_t is not None:
+            # What it used until now is known, or it is gone since now, or neither.
+            first_t = self._asked_t if self.last_cpu_s is None else begun_t
+            last_t = begun_t if self.last_cpu_s is None and ending else time.monotonic()
+            self.unaccounted_s = last_t - first_t
         reason, log_tail = failure.reason.strip().rstrip("."), self._log_tail()
         if status == _KILLED and not failure.timed_out:
             reason += f" ({self._killed_by()})"
@@ -351,10 +359,10 @@ class Run:
             return ""
 
 
-def _bound_to() -> tuple[int, ...]:
-    """The CPUs that this process may use; empty where these are all there are."""
+def _bound_to() -> list[str]:
+    """What `launch.py` is told of the CPUs that this process may use; nothing where these are all there are."""
     cpus = sorted(os.sched_getaffinity(0))
-    return tuple(cpus) if len(cpus) < (os.cpu_count() or 1) else ()
+    return [f"--cpus={','.join(map(str, cpus))}"] if len(cpus) < (os.cpu_count() or 1) else []
 
 
 def _tightest(inside: Mapping[str, Any], outside: Mapping[str, Any]) -> dict[str, Any]:

@@ -37,8 +37,6 @@ class Launch:
         run_dir: the run's own folder, writable, its HOME and TMPDIR and working directory.
         read_only: host paths that the worker needs, seen at the same paths inside.
         log: file that takes whatever worker and engine print.
-        cpus: those that the worker is to be bound to, where an engine's daemon would not hand on the controller's own;
-            empty where the controller may use all there are.
     """
 
     token: str
@@ -47,7 +45,6 @@ class Launch:
     run_dir: Path
     read_only: tuple[Path, ...]
     log: Path
-    cpus: tuple[int, ...] = ()
 
     def check_paths(self, engine: str, unwritable: str) -> None:
         """Refuse paths that can't be named on an engine's command line.

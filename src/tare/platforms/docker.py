@@ -23,10 +23,9 @@ _ENDING_TIMEOUT_S = 10.0
 def container_settings(launch: Launch, image: str, user: str) -> dict[str, Any]:
     """Keyword arguments of `containers.create`, as plain values (`mounts` as (path, read_only) pairs).
 
-    Everything that is not named here is docker's default, and that is what is measured. Its daemon knows nothing of
-    the CPUs that the caller is bound to, so where these are not all of them they are named.
+    Everything that is not named here is docker's default, and that is what is measured.
     """
-    settings = {
+    return {
         "image": image,
         "command": list(launch.program),
         "name": f"tare-{launch.token}",
@@ -36,7 +35,6 @@ def container_settings(launch: Launch, image: str, user: str) -> dict[str, Any]:
         "stdin_open": True,
         "mounts": [*((str(path), True) for path in launch.read_only), (str(launch.run_dir), False)],
     }
-    return settings | ({"cpuset_cpus": ",".join(map(str, launch.cpus))} if launch.cpus else {})
 
 
 def _sentence(error: BaseException) -> str:

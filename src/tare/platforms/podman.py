@@ -27,8 +27,6 @@ def arguments(launch: Launch, image: str, *, rootless: bool) -> list[str]:
         f"--name=tare-{launch.token}",
         f"--label={LABEL}={launch.token}",
         *(["--userns=keep-id"] if rootless else []),
-        # without root the controller for it is often not there, and a container has the caller's CPUs by descent
-        *([f"--cpuset-cpus={','.join(map(str, launch.cpus))}"] if launch.cpus and not rootless else []),
         f"--workdir={launch.run_dir}",
         *mounts,
         f"--volume={launch.run_dir}:{launch.run_dir}:rw",

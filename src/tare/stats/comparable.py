@@ -69,11 +69,18 @@ def _short(text: str, most: int = 40) -> str:
 def _apart(values: Sequence[Any]) -> list[str]:
     """Values in few words each; where long ones begin alike, from shortly before they part."""
     texts = ["none" if value is None else " ".join(str(value).split()) for value in values]
-    if len({_short(text) for text in texts}) < len(texts):
-        alike = next((i for i, letters in enumerate(zip(*texts, strict=False)) if len(set(letters)) > 1), 0)
-        common = max(0, alike - _BEFORE)
-        texts = [f"…{text[common:]}" if common else text for text in texts]
-    return [_short(text) for text in texts]
+    found = []
+    for text in texts:
+        alike = [_alike(text, other) for other in texts if other != text and _short(other) == _short(text)]
+        common = max(0, min(alike, default=0) - _BEFORE)
+        found.append(_short(f"…{text[common:]}" if common else text))
+    return found
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters two texts have in common at their beginnings."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _same(key: str, one: Any, other: Any) -> bool:

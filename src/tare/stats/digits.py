@@ -31,8 +31,10 @@ def decimals(*values: float, bounds: Iterable[float] = ()) -> int:
 
 
 def _crosses(value: float, bound: float, places: int) -> bool:
+    """Whether two different numbers, both rounded, would be the same or change sides."""
     side = value - bound
-    return abs(side) > _NOTHING and (round(value, places) - bound) * math.copysign(1.0, side) <= _NOTHING
+    rounded = round(value, places) - round(bound, places)
+    return abs(side) > _NOTHING and rounded * math.copysign(1.0, side) <= _NOTHING
 
 
 def fixed(value: float, places: int) -> str:

@@ -124,7 +124,8 @@ def _judged(answer: Answer, compared: Comparison) -> Answer:
     if answer.estimate is None:
         differs = "" if is_comparable(compared.comparable) else compared.comparable
         said = "; ".join(part for part in (differs, answer.notes) if part)
-        return replace(answer, problem=f"nothing was estimated: {said or 'no block has both runs'}")
+        problem = f"nothing was estimated: {said or 'no block has both runs'}"
+        return replace(answer, problem=problem, notes="")
     planned = len(compared.planned.repetitions)
     if answer.estimate.blocks < planned:
         return replace(answer, problem=f"only {answer.estimate.blocks} of {planned} blocks have both runs")

@@ -111,9 +111,14 @@ def _limit_text(text: Callable[[Any], str]) -> Callable[[Any], str]:
 
 
 def _mitigations(record: Record) -> tuple[tuple[str, str], ...] | None:
-    """What the kernel does against faults of the processor, those that there are."""
+    """What the kernel does against faults of the processor, those that there are.
+
+    Without what it does for guests (`KVM: ...`), which changes when one is started.
+    """
     found = record.evidence.get("mitigations")
-    return tuple(sorted(found.items())) if isinstance(found, Mapping) and found else None
+    if not isinstance(found, Mapping) or not found:
+        return None
+    return tuple(sorted((name, text) for name, text in found.items() if not str(text).startswith("KVM")))
 
 
 def _injected(record: Record) -> Any:

@@ -5,7 +5,7 @@ Written against NVML's documentation and tested with a stand-in for the library;
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,6 +93,8 @@ def figures(
     before: Sequence[GpuReading],
     after: Sequence[GpuReading],
     campaign: str,
+    known: Collection[int] = (),
+    *,
     hidden: int = 0,
     proc: Path = PROC,
 ) -> dict[str, Any]:
@@ -102,6 +104,7 @@ def figures(
 
     Args:
         campaign: what the token of each of our own workers begins with.
+        known: processes of our own, which may be gone by now.
         hidden: how many of our own workers belong to another user, so that their token can't be read. So many of the
             processes that can't be told are taken for them.
         proc: what stands for /proc.
@@ -109,7 +112,8 @@ def figures(
     if not before or len(before) != len(after):
         return {}
     pairs = list(zip(before, after, strict=True))
-    ours = {pid: _is_ours(pid, campaign, proc) for pair in pairs for one in pair for pid in one.processes}
+    pids = {pid for pair in pairs for one in pair for pid in one.processes}
+    ours = {pid: pid in known or _is_ours(pid, campaign, proc) for pid in pids}
     used = [pair for pair in pairs if any(ours[pid] for one in pair for pid in one.processes)]
     pairs = used if used and not hidden else pairs
     seen = {pid for pair in pairs for one in pair for pid in one.processes}

@@ -90,6 +90,12 @@ LIMITS = (
         "the same, seen from the runs that it disturbed",
     ),
     Limit(
+        "idle_cpu_pct",
+        2.0,
+        "it was not idle between its warm-up and its first turn: {value} % of the CPUs",
+        "nothing where threads have fallen asleep; one spinning thread on 2 CPUs is 50 %",
+    ),
+    Limit(
         "gpu_foreign_processes",
         0,
         "other processes were on the GPUs ({value})",

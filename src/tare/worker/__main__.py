@@ -129,6 +129,9 @@ class Worker:
                 "t": warm_t,
                 "libraries": loaded,
                 "threads": threads,
+                # from here on it should be idle until its first turn
+                "waits_t": time.monotonic(),
+                "cpu_s": time.process_time(),
             },
         )
 

@@ -65,7 +65,9 @@ def test_a_turn_asks_for_the_settling_step_and_carries_its_place(conversation, l
 
 
 def test_warm_up_gives_the_durations_and_two_phases(conversation, lines, phases):
-    lines.put({"warmed": {"durations_s": [0.5, 0.01], "first_step_t": 7.0, "t": 7.5}})
+    lines.put(
+        {"warmed": {"durations_s": [0.5, 0.01], "first_step_t": 7.0, "t": 7.5, "waits_t": 7.6, "cpu_s": 3.0}}
+    )
     assert conversation.warm_up(2).durations_s == [0.5, 0.01]
     assert phases == {"first_step_done": 7.0, "warm": 7.5}
 
@@ -174,9 +176,31 @@ def test_an_answer_to_a_turn_with_other_steps_is_no_measurement(conversation, li
         ("ready", "start", [HELLO, changed(READY, software={"torch": 2})]),
         ("ready", "start", [HELLO, changed(READY, evidence="none")]),
         ("ready", "start", [HELLO, {"phase": {"name": "x"}}]),
-        ("warm_up", "warm-up", [{"warmed": {"durations_s": [], "first_step_t": None, "t": 1.0}}]),
-        ("warm_up", "warm-up", [{"warmed": {"durations_s": [0.1], "first_step_t": 1.0, "t": 1.0}}]),
-        ("warm_up", "warm-up", [{"warmed": {"durations_s": [0.1, -1], "first_step_t": 1.0, "t": 1.0}}]),
+        (
+            "warm_up",
+            "warm-up",
+            [{"warmed": {"durations_s": [], "first_step_t": None, "t": 1.0, "waits_t": 1.0, "cpu_s": 1.0}}],
+        ),
+        (
+            "warm_up",
+            "warm-up",
+            [{"warmed": {"durations_s": [0.1], "first_step_t": 1.0, "t": 1.0, "waits_t": 1.0, "cpu_s": 1.0}}],
+        ),
+        (
+            "warm_up",
+            "warm-up",
+            [
+                {
+                    "warmed": {
+                        "durations_s": [0.1, -1],
+                        "first_step_t": 1.0,
+                        "t": 1.0,
+                        "waits_t": 1.0,
+                        "cpu_s": 1.0,
+                    }
+                }
+            ],
+        ),
         ("evaluate", "evaluate", [changed(EVALUATED, test_accuracy=1.5)]),
         ("evaluate", "evaluate", [changed(EVALUATED, steps_trained=None)]),
     ],

@@ -73,6 +73,31 @@ def test_a_worker_that_is_not_idle_while_it_waits_disturbs_the_others(tmp_path, 
     assert found["bare"].startswith("noisy: another worker of the block was not idle while it waited")
 
 
+def test_a_worker_that_spins_for_good_is_named_however_many_threads_there_are(
+    tmp_path, clock, host, monkeypatch
+):
+    """With many threads a wait may be shorter than what all of them may spin in a settling step."""
+    monkeypatch.setattr(watch, "threads", lambda study: 64)
+    monkeypatch.setattr(watch.os, "sched_getaffinity", lambda pid: set(range(8)))
+    engines = platforms(clock, docker=Behaviour(waiting_cpu=1.0), bare=Behaviour())
+    asked = task(tmp_path, ["docker", "bare"], steps_per_turn=2, warmup_steps=20)
+    docker, bare = measure_block(asked, engines, clock=clock)
+    assert (docker.noise["waiting_cpu_pct"], docker.noise["idle_cpu_pct"]) == (0, 12.5)
+    said = "noisy: it was not idle between its warm-up and its first turn: 12 % of the CPUs"
+    assert docker.noise_verdict == said
+    assert "idle_cpu_pct" not in bare.noise, "it is the last one of the block, and waits for nobody"
+
+
+def test_one_that_hangs_at_the_very_end_hides_nobody(tmp_path, clock, host, monkeypatch):
+    """It is given up after the window, and what it used by then is no part of it."""
+    host["busy"] = 15.0
+    monkeypatch.setattr("tare.measure.run.Run.cpu_s_from_outside", lambda run: 1.0)
+    engines = platforms(clock, bare=Behaviour(), docker=Behaviour(faults={("usage", 2): hang}))
+    bare, docker = measure_block(task(tmp_path), engines, clock=clock)
+    assert docker.status == "timeout"
+    assert bare.noise_verdict.startswith("noisy: other processes used ")
+
+
 def test_runs_in_sequence_are_judged_each_by_itself(tmp_path, clock, host):
     engines = platforms(clock, bare=Behaviour(), docker=Behaviour(used={"major_faults": 25}))
     asked = task(tmp_path, schedule="sequential", steps_per_turn=2)

@@ -54,18 +54,6 @@ def test_podman(rootless, more):
     ]  # fmt: skip
 
 
-def test_an_engine_with_a_daemon_is_told_the_callers_cpus_where_these_are_not_all():
-    bound = elsewhere(cpus=(0, 2, 3))
-    usual = docker.container_settings(LAUNCH, "tare/host:1", "1000:100")
-    assert docker.container_settings(bound, "tare/host:1", "1000:100") == usual | {"cpuset_cpus": "0,2,3"}
-    usual_arguments = podman.arguments(LAUNCH, "tare/host:1", rootless=False)
-    assert [
-        a for a in podman.arguments(bound, "tare/host:1", rootless=False) if a not in usual_arguments
-    ] == ["--cpuset-cpus=0,2,3"]
-    # without root a container has them by descent, and the controller for more is often not there
-    assert podman.arguments(bound, "x", rootless=True) == podman.arguments(LAUNCH, "x", rootless=True)
-
-
 def test_apptainer():
     assert apptainer.arguments("/usr/bin/apptainer", Path("/cache/host"), LAUNCH) == [
         "/usr/bin/apptainer", "--silent", "exec", "--no-mount", "tmp,home,cwd,hostfs",

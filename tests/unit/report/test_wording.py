@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from tare.report import wording
+from tare.stats import digits
 
 
 @pytest.mark.parametrize(
@@ -71,4 +72,8 @@ def test_no_rounding_carries_an_interval_over_the_margin_or_onto_it():
     assert wording.interval(0.1, 0.334, 0.333) == "[0.100, 0.334]"
     assert wording.interval(0.4, 1.9996, pd.NA) == "[0.40, 2.00]"
     assert wording.pct(1.2, 0.4, 1.9996, margin=2.0) == "1.2000"
-    assert wording.pct(0.999, margin=1.0) == "0.999"
+    assert wording.pct(0.9996, margin=1.0) == "0.9996"
+    # nor onto a bound that is rounded too, where it is printed beside it
+    truth = 100 * (1 - 1 / 1.03)
+    assert digits.decimals(2.9127, 3.4, bounds=[truth]) == 4
+    assert digits.decimals(2.2, 2.9119, bounds=[truth]) == 3

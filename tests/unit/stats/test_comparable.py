@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tare.stats.comparable import comparable, differences, differing_traits, is_comparable
+from tare.stats.comparable import _apart, comparable, differences, differing_traits, is_comparable
 from tare.stats.pairs import Pair
 from tare.stats.traits import TRAITS, traits_apart
 from tests.unit.factory import RESOURCES, SOFTWARE, record
@@ -101,6 +101,14 @@ def test_values_are_compared_whole_however_long_they_are():
     )
 
 
+def test_long_values_are_never_shown_alike():
+    begin = "-O2 -fno-math-errno -march=x86-64-v3 -mtune=generic"
+    found = [_apart([begin, begin + " -fopenmp"]), _apart([begin + "1", begin + "2", "other"])]
+    assert all(len(set(texts)) == len(texts) for texts in found)
+    assert found[1][2] == "other"
+    assert _apart(["a", None]) == ["a", "none"]
+
+
 def test_other_mitigations_from_block_to_block_are_another_machine():
     said = changed(
         mitigations=[{"retbleed": "Mitigation: untrained return thunk"}, {"retbleed": "Vulnerable"}]
@@ -108,6 +116,8 @@ def test_other_mitigations_from_block_to_block_are_another_machine():
     assert said.startswith("not comparable: mitigations changed between blocks of bare: ")
     assert changed(mitigations=[{"retbleed": "Vulnerable"}] * 2) == "yes"
     assert changed(mitigations=[{}, {"retbleed": "Vulnerable"}]) == "yes", "the first one does not tell"
+    guests = [{"itlb_multihit": f"KVM: {text}"} for text in ("Mitigation: VMX disabled", "Vulnerable")]
+    assert changed(mitigations=guests) == "yes", "a guest was started on the machine"
 
 
 def test_the_total_of_memory_moves_a_little_with_each_start_of_the_kernel():

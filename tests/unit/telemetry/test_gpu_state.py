@@ -93,7 +93,7 @@ def test_processes_of_others(tmp_path):
     assert (found["gpu_foreign_processes"], found["gpu_unknown_processes"]) == (3, 1)
     assert noise_verdict.verdict(found) == "noisy: other processes were on the GPUs (3)"
     # one that can't be told may be a container of our own, whose token can't be read
-    hidden = gpu_state.figures([reading], [reading], "abc", 1, tmp_path)
+    hidden = gpu_state.figures([reading], [reading], "abc", hidden=1, proc=tmp_path)
     assert (hidden["gpu_foreign_processes"], hidden["gpu_unknown_processes"]) == (2, 1)
 
 
@@ -108,8 +108,14 @@ def test_what_happens_on_other_gpus_is_no_matter(tmp_path):
     assert [gpu["name"] for gpu in found["gpus"]] == ["a"]
     assert (found["gpu_foreign_processes"], found["gpu_throttled_ms"]) == (0, 0)
     # where some of our own can't be seen they may be on any
-    found = gpu_state.figures([ours, theirs], [ours, hot], "abc", 1, tmp_path)
+    found = gpu_state.figures([ours, theirs], [ours, hot], "abc", hidden=1, proc=tmp_path)
     assert (found["gpu_foreign_processes"], found["gpu_throttled_ms"]) == (1, 9)
+
+
+def test_a_worker_of_ours_that_is_gone_by_then_is_no_foreigner(tmp_path):
+    reading, later = GpuReading("a", 1, 1, 1, (), 0, (7,)), GpuReading("a", 1, 1, 1, (), 0, ())
+    assert gpu_state.figures([reading], [later], "abc", {7}, proc=tmp_path)["gpu_foreign_processes"] == 0
+    assert gpu_state.figures([reading], [later], "abc", proc=tmp_path)["gpu_foreign_processes"] == 1
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,17 @@ def newer(record: dict[str, Any]) -> None:
     ("spoil", "said"),
     [
         (nan, ": turns.1.durations_s.0: Input should be a finite number; move the file away and its block"),
-        (negative, ": turns.0: a step took -0.01 s, and must take more than none; move the file away"),
-        (newer, " has schema version 2, this Tare reads up to 1; install a newer Tare."),
+        # each through the script alone is a unit test
+        pytest.param(
+            negative,
+            ": turns.0: a step took -0.01 s, and must take more than none; move the file away",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            newer,
+            " has schema version 2, this Tare reads up to 1; install a newer Tare.",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_record_that_is_none_stops_the_tables(
@@ -53,6 +62,7 @@ def test_a_record_that_is_none_stops_the_tables(
     assert pd.read_csv(project.results / "overhead.csv")["blocks"].tolist() == [2, 2]
 
 
+@pytest.mark.slow  # through the script alone it is a unit test
 def test_one_block_alone_decides_nothing(measured: Measured) -> None:
     project = measured()
     project.write_study(repetitions=1)
